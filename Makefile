@@ -1,0 +1,56 @@
+# make site, make test, make serve: each sets itself up in .venv from pinned packages, once.
+
+PYTHON ?= python3
+BIN := .venv/bin
+SET_UP := pyproject.toml constraints.txt
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+export NO_MKDOCS_2_WARNING := 1
+
+.PHONY: site serve check test lint fix bench clean
+
+site: .venv/site.stamp  ## check every page, then build site/
+	$(BIN)/python -m claims check
+	$(BIN)/mkdocs build --strict
+
+serve: .venv/site.stamp  ## the author's loop: the site with live reload
+	$(BIN)/mkdocs serve
+
+check: .venv/site.stamp  ## check every page, build nothing
+	$(BIN)/python -m claims check
+
+test: .venv/test.stamp  ## all tests
+	$(BIN)/python -m pytest -n 2
+
+lint: .venv/lint.stamp  ## style, types, spelling
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/codespell
+
+fix: .venv/lint.stamp  ## what style can repair by itself
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: .venv/test.stamp  ## times of the checker and the build, as ratios
+	$(BIN)/python benchmarks/run.py
+
+clean:  ## remove what was built and cached, keep .venv
+	rm -rf site .cache
+
+.venv/pip.stamp:
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/site.stamp: $(SET_UP) | .venv/pip.stamp
+	$(INSTALL) -e '.[site]'
+	touch $@
+
+.venv/test.stamp: $(SET_UP) | .venv/site.stamp
+	$(INSTALL) -e '.[site,test]'
+	touch $@
+
+.venv/lint.stamp: $(SET_UP) | .venv/test.stamp
+	$(INSTALL) -e '.[site,test,lint]'
+	touch $@

@@ -1,0 +1,40 @@
+// Comforts of reading: what scrolls sideways can be reached by keyboard, copied formulas are LaTeX, regions have names.
+
+const scrollers = document.querySelectorAll(".math.display, .claims-drawing, .md-typeset__scrollwrap");
+
+function reach() {
+  for (const element of scrollers) {
+    if (element.scrollWidth > element.clientWidth) element.tabIndex = 0;
+    else element.removeAttribute("tabindex");
+  }
+}
+
+reach();
+addEventListener("resize", reach);
+
+document.addEventListener("copy", (event) => {
+  const selection = getSelection();
+  if (!selection.rangeCount) return;
+  const copied = document.createElement("div");
+  copied.append(selection.getRangeAt(0).cloneContents());
+  const formulas = copied.querySelectorAll(".math[data-latex]");
+  if (!formulas.length) return;
+  for (const formula of formulas) {
+    const fence = formula.classList.contains("display") ? "$$" : "$";
+    formula.textContent = fence + formula.dataset.latex + fence;
+  }
+  copied.className = "copied";
+  document.body.append(copied); // only what is laid out knows its line breaks
+  event.clipboardData.setData("text/plain", copied.innerText);
+  event.clipboardData.setData("text/html", copied.innerHTML);
+  copied.remove();
+  event.preventDefault();
+});
+
+// Names that Material leaves out or gives twice.
+document.querySelector(".md-search")?.setAttribute("aria-label", "Search");
+document.querySelector(".md-path")?.setAttribute("aria-label", "Breadcrumbs");
+for (const section of document.querySelectorAll(".md-nav .md-nav[aria-labelledby]")) {
+  section.removeAttribute("aria-labelledby");
+  section.setAttribute("aria-label", section.querySelector(".md-nav__title").textContent.trim());
+}

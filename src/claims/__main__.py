@@ -1,0 +1,139 @@
+"""``python -m claims``: check, fix, list, prove. Exit 0 clean, 1 findings, 2 could not run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from claims.check import Report, check, summary
+from claims.finding import show
+from claims.fix import apply, plan
+from claims.project import Project, ProjectError, find
+from claims.prove import prove
+
+
+class Door(click.Group):
+    """Turns what keeps the checker from running at all into one line and exit code 2."""
+
+    def invoke(self, context: click.Context) -> object:
+        try:
+            return super().invoke(context)
+        except ProjectError as error:
+            click.echo(f"claims: {error}", err=True)
+            sys.exit(2)
+        except KeyboardInterrupt:
+            click.echo("claims: interrupted", err=True)
+            sys.exit(2)
+
+
+@click.group(cls=Door, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Check that every number in the book is what its code or its source gives."""
+
+
+def _project(paths: tuple[str, ...]) -> Project:
+    """The project of the working directory, or of the first path where that lies elsewhere."""
+    try:
+        return find()
+    except ProjectError:
+        if not paths:
+            raise
+        first = Path(paths[0]).absolute()
+        return find(first if first.is_dir() else first.parent)
+
+
+def _relative(project: Project):
+    return lambda path: os.path.relpath(project.root / path)
+
+
+def _print(report: Report, project: Project) -> None:
+    for finding in report.findings:
+        click.echo(show(finding, project.root, _relative(project)))
+    click.echo(summary(report))
+
+
+@main.command("check")
+@click.argument("paths", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.option("--cold", is_flag=True, help="Run every page, whatever the cache holds.")
+def check_command(paths: tuple[str, ...], as_json: bool, cold: bool) -> None:
+    """Check PATHS (pages or folders), or all pages."""
+    project = _project(paths)
+    report = check(project, paths, cold=cold or None)
+    if as_json:
+        relative = _relative(project)
+        data = report.to_json()
+        data["findings"] = [finding | {"path": relative(finding["path"])} for finding in data["findings"]]
+        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    else:
+        _print(report, project)
+    sys.exit(1 if report.findings else 0)
+
+
+@main.command("list")
+@click.argument("paths", nargs=-1)
+def list_command(paths: tuple[str, ...]) -> None:
+    """Show every claim with its value."""
+    project = _project(paths)
+    report = check(project, paths)
+    for page in report.pages:
+        for claim, evaluation in zip(page.page.claims, page.evaluations, strict=True):
+            place = page.page.place(claim.start, claim.end)
+            value = evaluation.value.shown if evaluation.value else "no value"
+            click.echo(
+                f"{_relative(project)(place.path)}:{place.line}:{place.column}: {claim.literal} = {claim.expression} = {value}"
+            )
+    sys.exit(1 if report.findings else 0)
+
+
+@main.command("fix")
+@click.argument("paths", nargs=-1)
+def fix_command(paths: tuple[str, ...]) -> None:
+    """Rewrite drifted literals to what their expressions give, then check again."""
+    project = _project(paths)
+    relative = _relative(project)
+    repairs, refusals = plan(check(project, paths))
+    try:
+        apply(project.root, repairs)
+    except OSError as error:
+        raise ProjectError(f"{error.filename}: {error.strerror}; nothing of this file was changed") from None
+    for repair in repairs:
+        click.echo(
+            f"{relative(repair.place.path)}:{repair.place.line}:{repair.place.column}: {repair.old} is now {repair.new}"
+        )
+        click.echo(f"   read again  {repair.sentence}")
+    for refusal in refusals:
+        click.echo(
+            f"{relative(refusal.place.path)}:{refusal.place.line}:{refusal.place.column}: not changed: {refusal.reason}"
+        )
+    click.echo(f"{len(repairs)} changed, {len(refusals)} not changed")
+    report = check(project, paths)
+    _print(report, project)
+    sys.exit(1 if report.findings else 0)
+
+
+@main.command("prove")
+@click.argument("paths", nargs=-1)
+def prove_command(paths: tuple[str, ...]) -> None:
+    """Change every literal in several ways; each change must be found."""
+    project = _project(paths)
+    report = check(project, paths)
+    if report.findings:
+        _print(report, project)
+        sys.exit(1)
+    proof = prove(report)
+    for survivor in proof.survivors:
+        place = survivor.place
+        click.echo(
+            f"{_relative(project)(place.path)}:{place.line}:{place.column}: survivor: {survivor.old} may become {survivor.new}"
+        )
+    click.echo(f"{proof.mutants:,} changes of {proof.claims:,} literals, {len(proof.survivors):,} unnoticed")
+    sys.exit(1 if proof.survivors else 0)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m claims")

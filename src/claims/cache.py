@@ -1,0 +1,125 @@
+"""Keeps the results of pages by content: what ran, what it ran on, and every file that it opened.
+
+An entry is one file, named after its page and its program: a line with a SHA-256, then JSON. Anything else is no entry.
+A cache that cannot be read or written is an empty one; nothing here raises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from claims.session import Program, Result
+
+KEPT = 4  # entries for each page
+CLOCK_TICK = 0.05  # seconds by which a file system's clock may lag behind
+
+
+def environment_salt(preload: Iterable[str] = ()) -> str:
+    """A digest of what a page runs on: Python, every installed distribution, the preloaded modules, this package."""
+    installed = {entry.name for folder in sys.path for entry in Path(folder).glob("*.dist-info")}
+    package = Path(__file__).parent
+    sources = [[path.relative_to(package).as_posix(), _digest(path)] for path in sorted(package.rglob("*.py"))]
+    return _sha256(sys.version, platform.system(), platform.machine(), sorted(installed), list(preload), sources)
+
+
+class Cache:
+    """Results of pages below `root`, kept in `folder`; `salt` stands for everything that is not in the repository."""
+
+    def __init__(self, folder: Path, root: Path, salt: str) -> None:
+        self.folder, self.root, self.salt = folder, root, salt
+
+    def get(self, program: Program) -> Result | None:
+        """The result of the same program, if every file that it opened is as it was."""
+        try:
+            key = self._key(program)
+            checksum, _, entry = self._path(program, key).read_text("ascii").partition("\n")
+            if checksum != _sha256(key, entry):
+                return None
+            data = json.loads(entry)
+            if any(self._state(name) != state for name, state in data["files"].items()):
+                return None
+            return Result.from_json(data["result"])
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return None
+
+    def put(self, program: Program, result: Result) -> bool:
+        """Keep a result; False if it is not to be trusted again or cannot be written."""
+        if not (result.cacheable and result.clean):
+            return False
+        if any(self._changed_since(name, result.started) for name in result.files):
+            return False
+        key = self._key(program)
+        files = {name: self._state(name) for name in result.files}
+        entry = json.dumps({"files": files, "result": result.to_json()})
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._write(self._path(program, key), f"{_sha256(key, entry)}\n{entry}")
+            self._prune(program)
+        except OSError:
+            return False
+        return True
+
+    def _key(self, program: Program) -> str:
+        return _sha256(self.salt, program.to_json())
+
+    def _path(self, program: Program, key: str) -> Path:
+        return self.folder / f"{self._page(program)}-{key}.json"
+
+    def _page(self, program: Program) -> str:
+        return _sha256(program.path)[:16]
+
+    def _state(self, name: str) -> str | None:
+        """The digest of a file, or of the names in a folder; None if there is nothing to read."""
+        path = self.root / name
+        try:
+            if name.endswith("/"):
+                return _sha256(
+                    sorted(entry for entry in os.listdir(path) if not entry.startswith((".", "__pycache__")))
+                )
+            return _digest(path)
+        except OSError:
+            return None
+
+    def _changed_since(self, name: str, moment: float) -> bool:
+        """Whether a file was touched after the page began, so that what the page saw may not be what is there now."""
+        try:
+            stat = os.stat(self.root / name)
+        except OSError:
+            return False
+        return max(stat.st_mtime, stat.st_ctime) >= moment - CLOCK_TICK
+
+    def _write(self, path: Path, text: str) -> None:
+        descriptor, temporary = tempfile.mkstemp(prefix=path.name[:17], suffix=".tmp", dir=self.folder)
+        try:
+            with open(descriptor, "w", encoding="ascii") as file:
+                file.write(text)
+            os.replace(temporary, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+    def _prune(self, program: Program) -> None:
+        """Remove all but the newest entries of a page; another build may be doing the same."""
+        ages = []
+        for path in self.folder.glob(f"{self._page(program)}-*"):
+            with contextlib.suppress(FileNotFoundError):
+                ages.append((path.stat().st_mtime_ns, path))
+        for _, path in sorted(ages)[:-KEPT]:
+            path.unlink(missing_ok=True)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _sha256(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

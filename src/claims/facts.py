@@ -1,0 +1,192 @@
+"""Numbers that come from elsewhere: recorded facts and the bibliography.
+
+``facts.toml`` holds one table a fact, under the BibTeX key of its source::
+
+    [narang2021.swiglu_loss]
+    value = 1.789
+    unit = "nats a token"
+    where = "Table 1, row SwiGLU"
+    note = "final pre-training loss"
+    unverified = "quoted from the abstract; the table was not opened"    # only where true
+
+The bibliography is BibTeX, read by pybtex.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+
+from pybtex.database import BibliographyData, Entry, parse_string
+from pybtex.exceptions import PybtexError
+
+from claims.literal import LiteralError, read, show
+from claims.session import Value
+
+KEYS = frozenset({"value", "unit", "where", "note", "unverified"})
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One recorded number, or words, with its place in the source."""
+
+    key: str  # "narang2021.swiglu_loss"
+    source: str  # the BibTeX key
+    value: Value
+    unit: str
+    where: str
+    note: str
+    unverified: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Something wrong in the facts file or the bibliography."""
+
+    path: str
+    line: int
+    slug: str
+    message: str
+
+
+@dataclass
+class Facts:
+    """All facts by key, all references by BibTeX key, and what is wrong with either."""
+
+    path: str = ""
+    bibliography_path: str = ""
+    facts: dict[str, Fact] = field(default_factory=dict)
+    references: dict[str, Entry] = field(default_factory=dict)
+    reference_lines: dict[str, int] = field(default_factory=dict)
+    troubles: list[Trouble] = field(default_factory=list)
+
+
+def load(root: Path, facts: str, bibliography: str) -> Facts:
+    """Read both files; a missing one is empty, a broken one is a trouble with its line."""
+    found = Facts(facts, bibliography)
+    if (root / bibliography).is_file():
+        _bibliography(root / bibliography, found)
+    if (root / facts).is_file():
+        _facts(root / facts, found)
+    return found
+
+
+def _bibliography(path: Path, found: Facts) -> None:
+    try:
+        text = path.read_text(encoding="utf-8")
+        data: BibliographyData = parse_string(text, "bibtex")
+    except (PybtexError, UnicodeDecodeError) as error:
+        line = getattr(error, "lineno", None) or 1
+        found.troubles.append(Trouble(found.bibliography_path, line, "bad-bibliography", " ".join(str(error).split())))
+        return
+    found.references = dict(data.entries.items())
+    for match in re.finditer(r"^[ \t]*@\w+\{\s*([^,\s]+)", text, re.M):
+        found.reference_lines[match.group(1)] = text.count("\n", 0, match.start()) + 1
+
+
+def _facts(path: Path, found: Facts) -> None:
+    try:
+        text = path.read_text(encoding="utf-8")
+        tables = tomllib.loads(text, parse_float=Decimal)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        line = re.search(r"line (\d+)", str(error))
+        found.troubles.append(Trouble(found.path, int(line.group(1)) if line else 1, "bad-facts", str(error)))
+        return
+    for source, entries in tables.items():
+        line = _line(text, source)
+        if not isinstance(entries, dict):
+            found.troubles.append(Trouble(found.path, line, "bad-facts", f"{source} must be a table, [key.fact]"))
+            continue
+        if source not in found.references:
+            message = f"{source} is not in {found.bibliography_path}"
+            found.troubles.append(Trouble(found.path, line, "unknown-fact", message))
+        for name, entry in entries.items():
+            _fact(found, text, source, name, entry)
+
+
+def _fact(found: Facts, text: str, source: str, name: str, entry: object) -> None:
+    key = f"{source}.{name}"
+    line = _line(text, key)
+
+    def trouble(slug: str, message: str) -> None:
+        found.troubles.append(Trouble(found.path, line, slug, f"{key}: {message}"))
+
+    if not isinstance(entry, dict):
+        return trouble("bad-facts", "must be a table with value and where")
+    if unknown := set(entry) - KEYS:
+        return trouble("bad-facts", f"{', '.join(sorted(unknown))}: unknown; known are {', '.join(sorted(KEYS))}")
+    if "value" not in entry:
+        return trouble("bad-facts", "value is missing")
+    words = {name: entry.get(name, "") for name in KEYS - {"value"}}
+    if wrong := [name for name, value in sorted(words.items()) if not isinstance(value, str)]:
+        return trouble("bad-facts", f"{', '.join(wrong)} must be a string")
+    if not words["where"].strip():
+        trouble("fact-without-place", 'where in the source it stands is not said; add where = "Table 1"')
+    value = _value(entry["value"])
+    if value is None:
+        return trouble("bad-facts", f"value must be a number, a string or a list of them, got {entry['value']!r}")
+    found.facts[key] = Fact(key, source, value, words["unit"], words["where"], words["note"], words["unverified"], line)
+
+
+def _value(value: object) -> Value | None:
+    if isinstance(value, bool):
+        return Value("bool", str(value), (), "yes" if value else "no")
+    if isinstance(value, int):
+        return Value("int", str(value), (), f"{value:,}")
+    if isinstance(value, Decimal):
+        return Value("decimal", str(value), (), str(value))
+    if isinstance(value, str):
+        try:
+            literal = read(value)
+        except LiteralError:
+            literal = None
+        if literal is not None and literal.relation == "=" and not literal.words:
+            number = literal.value
+            return Value(
+                "fraction", f"{number.numerator}/{number.denominator}", (), value if literal.unit.name else show(number)
+            )
+        return Value("text", value, (), value)
+    if isinstance(value, list):
+        items = tuple(_value(item) for item in value)
+        if all(items):
+            return Value("tuple", str(value), items, f"({', '.join(item.shown for item in items)})")
+    return None
+
+
+def _line(text: str, key: str) -> int:
+    found = re.search(rf"^\s*\[\s*{re.escape(key)}(?:\s*\]|\.)", text, re.M)
+    return (
+        text.count("\n", 0, found.start())
+        + 1
+        + found.group().count("\n", 0, len(found.group()) - len(found.group().lstrip()))
+        if found
+        else 1
+    )
+
+
+def author_line(entry: Entry) -> str:
+    """``Vaswani, Shazeer et al.``: up to three family names."""
+    names = [" ".join(person.prelast_names + person.last_names) for person in entry.persons.get("author", [])]
+    names = [name.strip("{}") for name in names if name.lower() != "others"]
+    more = len(entry.persons.get("author", [])) > len(names) or len(names) > 3
+    if more:
+        return f"{names[0]} et al." if len(names) < 3 else f"{', '.join(names[:3])} et al."
+    return (
+        " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+        if names
+        else entry.fields.get("organization", "")
+    )
+
+
+def link(entry: Entry) -> str:
+    """Where the source can be read: its url, doi or arXiv page."""
+    values = entry.fields
+    if "url" in values:
+        return values["url"]
+    if "doi" in values:
+        return f"https://doi.org/{values['doi']}"
+    return f"https://arxiv.org/abs/{values['eprint']}" if "eprint" in values else ""

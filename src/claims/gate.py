@@ -1,0 +1,83 @@
+"""One check for a whole build, shared by the two doors.
+
+Whatever converts the pages, MkDocs or Zensical, asks the gate for each page. The gate checks the book once, and in a build it opens
+only when nothing is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+
+from claims.check import Report, check, summary
+from claims.finding import show
+from claims.project import Project, find
+from claims.render import Rendered, key, render
+from claims.session import Runner
+
+BOUND = re.compile(r"\]\(\s*<?(?:claim|cite):|^\s*```python", re.M)
+
+
+class GateError(RuntimeError):
+    """The book may not be published as it is; the message lists the findings."""
+
+
+class Gate:
+    """Holds the report of the last check and the page server, so that a re-check under ``serve`` is quick."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.serving = False
+        self.report: Report | None = None
+        self._pages: dict[str, int] = {}
+        self._lock = threading.RLock()
+        self._runner = Runner(project.root, project.preload, project.time_limit)
+
+    def refresh(self) -> Report:
+        """Check all pages again; pages whose text and files are as before come from the cache."""
+        with self._lock:
+            cold = None if self.report is None else False
+            self.report = check(self.project, cold=cold, runner=self._runner)
+            self._pages = {key(page.page.source.body): index for index, page in enumerate(self.report.pages)}
+            return self.report
+
+    def require(self) -> None:
+        """Raise GateError if anything is wrong."""
+        report = self.report or self.refresh()
+        if report.findings:
+            shown = "\n".join(show(finding, self.project.root) for finding in report.findings)
+            raise GateError(f"{shown}\n{summary(report)}")
+
+    def page(self, body: str) -> Rendered | None:
+        """The rendered page with this body; None for a text that is no page and claims nothing.
+
+        Raises GateError for an unknown text that holds claims or blocks, and in a build for any finding.
+        """
+        with self._lock:
+            if self.report is None:
+                self.refresh()
+            if not self.serving:
+                self.require()
+            name = key(body)
+            if name not in self._pages and self.serving:
+                self.refresh()
+            if name in self._pages:
+                return render(self.report.pages[self._pages[name]], self.report, self.serving)
+        if BOUND.search(body):
+            first = next((line for line in body.splitlines() if line.strip()), "")
+            raise GateError(f"a text that was never checked holds claims or blocks: {first[:80]!r}")
+        return None
+
+    def close(self) -> None:
+        """Stop the page server."""
+        self._runner.close()
+
+
+_gates: dict[Path, Gate] = {}
+
+
+def gate_for(root: Path | str = ".") -> Gate:
+    """The gate of the project at ``root``, one in a process."""
+    project = find(Path(root))
+    return _gates.setdefault(project.root, Gate(project))

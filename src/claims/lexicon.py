@@ -1,0 +1,120 @@
+"""Which digits and number words of a text are quantities.
+
+The rules are data (lexicon.toml): patterns of names that hold digits, nouns that make a count of a small number, and number words that
+are mere articles. What is left is a number that must be bound.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from claims.literal import MULTIPLES, PARTS, WORDS
+
+DEFAULT = Path(__file__).with_name("lexicon.toml")
+NUMBER = re.compile(r"(?<![\w.,])(?:[≈~<>≤≥]\s?)?[−+-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:[eE][+−-]?\d+)?|[½⅓¼¾⅔⅛]")
+ATTACHED = re.compile(
+    r"\s?(?:%|×|[KMGTPE]i?B\b|kB\b|bytes?\b|[kMGTPE]?FLOPs?\b|ms\b|[µu]s\b|s\b|(?:thousand|million|billion|trillion)\b)|[A-Za-zµ]+"
+)
+
+
+class LexiconError(ValueError):
+    """The lexicon file is wrong; the message names the file, the key and the rule."""
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The rules, compiled."""
+
+    names: tuple[str, ...]
+    nouns: frozenset[str]
+    articles: frozenset[str]
+
+    @cached_property
+    def _name(self) -> re.Pattern[str]:
+        return re.compile("|".join(f"(?:{pattern})" for pattern in self.names)) if self.names else re.compile(r"(?!)")
+
+    @cached_property
+    def counted(self) -> frozenset[str]:
+        """The nouns, singular and plural."""
+        plural = {noun + "s" for noun in self.nouns} | {noun[:-1] + "ies" for noun in self.nouns if noun.endswith("y")}
+        return self.nouns | plural | {"per", "a", "an", "each", "and", "of", "the"}
+
+    @cached_property
+    def _noun(self) -> re.Pattern[str]:
+        nouns = "|".join(sorted(map(re.escape, self.nouns), key=len, reverse=True))
+        return re.compile(rf"(?:[ \xa0-]|\n[ \t]*)(?:[A-Za-z/'-]+[ \xa0])?(?:{nouns})(?:s|es)?\b")
+
+    @cached_property
+    def _word(self) -> re.Pattern[str]:
+        words = (
+            set(WORDS) | set(MULTIPLES) | set(PARTS) | {"hundred", "thousand", "million", "billion"}
+        ) - self.articles
+        fold = "|".join(sorted(set(WORDS) - {"one", "zero"}, key=len, reverse=True))
+        listed = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+        return re.compile(rf"\b(?:(?:{fold})(?:fold| times)\b|(?:{listed})\b(?![-'’]))", re.I)
+
+    def bare(self, text: str) -> bool:
+        """A whole number from 0 to 10."""
+        digits = text.strip().lstrip("−-+")
+        return digits.isdigit() and int(digits) <= 10
+
+    def loose(self, text: str) -> list[tuple[int, int]]:
+        """The spans of numbers and counted number words that are quantities, in order."""
+        text = self._name.sub(lambda m: "\x00" * len(m.group()), text)
+        found = [span for match in NUMBER.finditer(text) if (span := self._quantity(text, match))]
+        found += [
+            match.span()
+            for match in self._word.finditer(text)
+            if match.group().lower().endswith(("fold", " times")) or self._counts(text, match.end(), words=True)
+        ]
+        return sorted(found)
+
+    def _quantity(self, text: str, match: re.Match[str]) -> tuple[int, int] | None:
+        start, end = match.span()
+        end -= len(match.group()) - len(match.group().rstrip(","))
+        attached = ATTACHED.match(text, end)
+        if self.bare(text[start:end]) and not attached and not self._counts(text, end):
+            return None
+        return start, end
+
+    def _counts(self, text: str, end: int, words: bool = False) -> bool:
+        if self._noun.match(text, end):
+            return True
+        return bool(
+            words
+            and re.match(r"(?: (?:of|the|as|many|much|a))+", text[end:])
+            and self._noun.match(text, end + re.match(r"(?: (?:of|the|as|many|much|a)\b)*", text[end:]).end())
+        )
+
+
+def load(extra: Path | None = None) -> Lexicon:
+    """The built-in rules and those of a project's own file.
+
+    Raises LexiconError for a file that cannot be read or a pattern that does not compile.
+    """
+    names: list[str] = []
+    nouns: set[str] = set()
+    articles: set[str] = set()
+    for path in [DEFAULT, *([extra] if extra else [])]:
+        try:
+            rules = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise LexiconError(f"{path}: {error}") from None
+        for key, value in rules.items():
+            if key not in ("names", "nouns", "articles"):
+                raise LexiconError(f"{path}: {key}: unknown, the keys are names, nouns and articles")
+            if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+                raise LexiconError(f"{path}: {key}: must be a list of strings")
+        for pattern in rules.get("names", []):
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise LexiconError(f"{path}: names: {pattern}: {error}") from None
+        names += rules.get("names", [])
+        nouns |= set(rules.get("nouns", []))
+        articles |= set(rules.get("articles", []))
+    return Lexicon(tuple(names), frozenset(nouns), frozenset(articles))

@@ -1,0 +1,542 @@
+"""The far side of `claims.session`: the page server, and the process in which one page runs."""
+
+from __future__ import annotations
+
+import __future__
+import ast
+import builtins
+import contextlib
+import functools
+import gc
+import hashlib
+import importlib
+import io
+import json
+import linecache
+import os
+import random
+import select
+import selectors
+import signal
+import socket
+import symtable
+import sys
+import time
+import types
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+from importlib import machinery, util
+from pathlib import Path
+from typing import Any
+
+from claims import figures, values
+from claims.session import BlockResult, Code, Expression, Failure, Program, Value, death, timeout
+from claims.values import MOST_TEXT, describe, without_addresses
+
+FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+STARTS_PROCESS = {"subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn"}
+MOST_FRAMES = 20
+OWN_FILES = {__file__, values.__file__}
+
+
+def serve(control: socket.socket, preload: Iterable[str]) -> None:
+    """Fork a process for each request on `control`, until it closes; report each end to its runner."""
+    _adopt_orphans()
+    prepare(preload)
+    gc.collect()
+    gc.freeze()
+    awake, waker = os.pipe()
+    os.set_blocking(awake, False)
+    os.set_blocking(waker, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(waker)
+    pages: dict[int, socket.socket] = {}
+    while True:
+        ready, _, _ = select.select([control, awake], [], [])
+        if awake in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(awake, 4096)
+            _report_ends(pages)
+        if control not in ready:
+            continue
+        request, descriptors, _, _ = socket.recv_fds(control, 1, 2)
+        if not request:
+            break
+        messages, output = socket.socket(fileno=descriptors[0]), descriptors[1]
+        pid = os.fork()
+        if pid == 0:
+            try:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for other in (control, *pages.values()):
+                    other.close()
+                os.close(awake)
+                os.close(waker)
+                os.setsid()
+                _offer_to_the_kernel()
+                os.dup2(output, 1)
+                os.dup2(output, 2)
+                os.close(output)
+                run_page(messages, forks=True)
+            finally:
+                os._exit(1)
+        os.close(output)
+        pages[pid] = messages
+        _send(messages, {"pid": pid})
+    for pid in pages:
+        _end_group(pid)
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of what pages leave behind, so that it is reaped."""
+    if sys.platform == "linux":
+        import ctypes
+
+        set_child_subreaper = 36
+        ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
+
+
+def _offer_to_the_kernel() -> None:
+    """Be the first to go when memory runs out, and leave no core behind."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def _report_ends(pages: dict[int, socket.socket]) -> None:
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            if pid in pages:
+                _end_group(pid)
+                with pages.pop(pid) as messages:
+                    _send(messages, {"exit": os.waitstatus_to_exitcode(status)})
+
+
+def _send(messages: socket.socket, message: dict[str, Any]) -> None:
+    """Slip in a message without waiting for the runner; the page may have died in the middle of a line."""
+    with contextlib.suppress(OSError):
+        messages.send(b"\n" + _line(message), socket.MSG_DONTWAIT)
+
+
+def _end_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def prepare(preload: Iterable[str]) -> None:
+    """Import what pages will need and settle what could differ from run to run."""
+    for name in preload:
+        with contextlib.suppress(ImportError):  # the page that needs it will say so at its own line
+            importlib.import_module(name)
+    if "matplotlib.pyplot" in sys.modules:
+        figures.use_style()
+        figures.warm_up()
+    random.seed(0)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(0)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
+        torch.set_num_threads(1)
+        torch.use_deterministic_algorithms(True)
+
+
+def run_page(messages: socket.socket, forks: bool) -> None:
+    """Read a program from the socket, run it, tell what came of it, and leave without further ado."""
+    with messages.makefile("rb") as reader:
+        request = json.loads(reader.readline())
+    program = Program.from_json(request["program"])
+    Session(program, messages, request["marker"], request["time_limit"], forks).run()
+    os._exit(0)
+
+
+class Session:
+    """One page being run. Its blocks share the namespace of a module called `__main__`."""
+
+    def __init__(self, program: Program, messages: socket.socket, marker: str, time_limit: float, forks: bool) -> None:
+        self.program, self.messages, self.marker = program, messages, marker.encode()
+        self.time_limit, self.forks = time_limit, forks
+        self.pid = os.getpid()
+        self.output = os.fstat(1)
+        self.module = types.ModuleType("__main__")
+        self.flags = 0  # the `from __future__` imports so far
+        self.sources: dict[str, Code] = {}  # by the name each block is compiled under
+        self.unsettled: set[str] = set()  # names bound by blocks that failed or did not run
+        self.repository = Repository(Path.cwd())
+        self.evaluating = self.started_process = False
+
+    def run(self) -> None:
+        self.module.__dict__["__builtins__"] = builtins
+        sys.modules["__main__"] = self.module
+        sys.argv = [self.program.path]
+        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = _stream(1), _stream(2)
+        warnings.formatwarning = self._format_warning
+        if any("matplotlib" in block.source for block in self.program.blocks) and util.find_spec("matplotlib"):
+            figures.use_style()
+        self.repository.watch_imports()
+        sys.addaudithook(self._audit)
+        broken = False
+        for index, block in enumerate(self.program.blocks):
+            if not broken:
+                self._evaluate("early", self._answerable(index))
+            result = self._check_syntax(index) if not block.run else BlockResult("not-run")
+            if block.run and not broken:
+                self._tell({"begin": index})
+                result = self._execute(index)
+            if block.run and result.status not in ("ran", "raised"):
+                broken = True
+                self.unsettled |= _bound_names(block.source)
+            self._tell({"end": index, "result": result.to_json()})
+        self._tell({"evaluating": len(self.program.expressions)})
+        self._evaluate("late", range(len(self.program.expressions)))
+        finished = {"files": self.repository.files(), "cacheable": not self.started_process}
+        self._tell({"finished": finished})
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        self.messages.sendall(_line(message))
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open":
+            self.repository.note(arguments[0])
+        elif event in ("os.listdir", "os.scandir"):
+            if sys._getframe(1).f_code.co_filename != "<frozen importlib._bootstrap_external>":
+                self.repository.note(arguments[0] or ".", "/")
+        elif event in STARTS_PROCESS and not self.evaluating:
+            self.started_process = True
+        elif event == "socket.connect":
+            self.started_process = True
+
+    def _compile(self, index: int) -> types.CodeType:
+        block = self.program.blocks[index]
+        name = f"<{block.name}#{index + 1}>"
+        self.sources[name] = block
+        linecache.cache[name] = (len(block.source), None, block.source.splitlines(keepends=True), name)
+        return compile(block.source, name, "exec", flags=self.flags, dont_inherit=True)
+
+    def _check_syntax(self, index: int) -> BlockResult:
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                self._compile(index)
+        except Exception as error:
+            return BlockResult("failed", failure=self._explain(error, index, "syntax"))
+        return BlockResult("static")
+
+    def _execute(self, index: int) -> BlockResult:
+        block = self.program.blocks[index]
+        failure = None
+        kind = "syntax"
+        try:
+            code = self._compile(index)
+            self.flags |= code.co_flags & FUTURES
+            kind = "error"
+            exec(code, self.module.__dict__)
+        except BaseException as error:
+            failure = self._explain(error, index, kind)
+            expected = block.raises in [parent.__name__ for parent in type(error).__mro__]
+        if os.getpid() != self.pid:  # a child that the block forked and did not end
+            os._exit(0)
+        result = self._judge(block, failure, bool(failure) and expected)
+        try:
+            drawn = figures.capture(self._figure_prefix(index)) if block.figures else ()
+        except Exception as error:
+            result, drawn = BlockResult("failed", failure=self._explain(error, None, "error")), ()
+        figures.close()
+        return self._end_output(replace(result, figures=drawn if result.status == "ran" else ()))
+
+    def _judge(self, block: Code, failure: Failure | None, expected: bool) -> BlockResult:
+        if block.raises is None:
+            return BlockResult("failed" if failure else "ran", failure=failure)
+        if failure is None:
+            return BlockResult("failed", failure=Failure("error", f"expected {block.raises}, but nothing was raised"))
+        if not expected:
+            return BlockResult(
+                "failed", failure=replace(failure, message=f"expected {block.raises}, got {failure.message}")
+            )
+        return BlockResult("raised", failure=failure)
+
+    def _end_output(self, result: BlockResult) -> BlockResult:
+        """Mark the end of what the block printed, and refuse one that leaves standard output unusable."""
+        complaint = None
+        for name, descriptor in (("stdout", 1), ("stderr", 2)):
+            stream = getattr(sys, name)
+            if stream is not getattr(sys, f"__{name}__"):
+                complaint = f"left sys.{name} replaced"
+            elif stream.closed:
+                complaint = f"closed sys.{name}"
+            try:
+                same = os.path.samestat(os.fstat(descriptor), self.output)
+            except OSError:
+                same = False
+            if not same:
+                complaint = f"closed or replaced file descriptor {descriptor}"
+            elif descriptor == 1:
+                os.write(1, self.marker)
+        if complaint and result.status != "failed":
+            return BlockResult("failed", failure=Failure("error", complaint))
+        return result
+
+    def _figure_prefix(self, index: int) -> str:
+        return f"f{hashlib.sha256(self.program.path.encode()).hexdigest()[:6]}-{index + 1}"
+
+    def _place(self, file: str, line: int) -> tuple[str, int] | None:
+        """Where a line of running code stands in the page, in a snippet or in the repository."""
+        if file in OWN_FILES:
+            return None
+        if block := self.sources.get(file):
+            return block.lines[line - 1] if 0 < line <= len(block.lines) else (block.name, line)
+        relative = self.repository.relative(file)
+        return (relative, line) if relative else None
+
+    def _explain(self, error: BaseException, index: int | None, kind: str) -> Failure:
+        name = type(error).__name__
+        try:
+            text = error.msg if isinstance(error, SyntaxError) else str(error)
+            text = without_addresses(text)[:MOST_TEXT]
+        except BaseException:
+            text = "its message cannot be shown"
+        block = self.program.blocks[index] if index is not None else None
+        line, frames, trace = None, [], error.__traceback__
+        while trace:
+            file, number = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+            if block and self.sources.get(file) is block:
+                line = number - 1
+            if place := self._place(file, number):
+                frames.append((*place, trace.tb_frame.f_code.co_name))
+            trace = trace.tb_next
+        if kind == "syntax" and isinstance(error, SyntaxError) and error.lineno:
+            line = error.lineno - 1
+        if len(frames) > MOST_FRAMES:
+            frames[MOST_FRAMES // 2 : -MOST_FRAMES // 2] = []
+        return Failure(kind, f"{name}: {text}" if text else name, line, tuple(frames), name)
+
+    def _format_warning(
+        self, message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+    ) -> str:
+        place = self._place(filename, lineno)
+        where = f"{place[0]}:{place[1]}: " if place else ""
+        return f"{where}{category.__name__}: {message}\n"
+
+    def _settled(self, expression: Expression) -> bool:
+        """Whether an expression can give only one value: it uses no name, or stands at the end of the page."""
+        return expression.after >= len(self.program.blocks) or not _free_names(expression.text)
+
+    def _answerable(self, after: int) -> list[int]:
+        """The expressions that stand here and whose names are all bound by now."""
+        known = self.module.__dict__.keys() | vars(builtins).keys()
+        return [
+            index
+            for index, expression in enumerate(self.program.expressions)
+            if expression.after == after and not self._settled(expression) and _free_names(expression.text) <= known
+        ]
+
+    def _evaluate(self, stage: str, indices: Iterable[int]) -> None:
+        """Answer expressions in a copy of this process, so that they cannot change the page, and outlive any that hang."""
+        pending = list(indices)
+        if not self.forks:
+            for index in pending:
+                self._tell(self._answer(stage, index))
+            return
+        while pending:
+            self.evaluating = True
+            reading, writing = os.pipe()
+            pid = os.fork()
+            self.evaluating = False
+            if pid == 0:
+                try:
+                    self.messages.close()
+                    _silence()
+                    for index in pending:
+                        _write(writing, _line(self._answer(stage, index)))
+                finally:
+                    os._exit(0)
+            os.close(writing)
+            failure = self._relay(reading, pid, pending)
+            os.close(reading)
+            if failure:
+                self._tell(self._message(stage, pending.pop(0), failure=failure))
+
+    def _relay(self, reading: int, pid: int, pending: list[int]) -> Failure | None:
+        """Pass on answers as they come, taking each from `pending`; say what became of the one that never came."""
+        partial = b""
+        timed_out = False
+        with selectors.DefaultSelector() as selector:
+            selector.register(reading, selectors.EVENT_READ)
+            deadline = time.monotonic() + self.time_limit
+            while pending:
+                if not selector.select(max(deadline - time.monotonic(), 0)):
+                    timed_out = True
+                    break
+                data = os.read(reading, 65536)
+                if not data:
+                    break
+                *lines, partial = (partial + data).split(b"\n")
+                for line in lines:
+                    self.messages.sendall(line + b"\n")
+                    pending.pop(0)
+                    deadline = time.monotonic() + self.time_limit
+        if pending:
+            os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+        if not pending:
+            return None
+        return timeout(self.time_limit) if timed_out else death(os.waitstatus_to_exitcode(status))
+
+    def _message(self, stage: str, index: int, value: Value | None = None, failure: Failure | None = None) -> dict:
+        return {
+            stage: index,
+            "value": value and value.to_json(),
+            "failure": failure and failure.to_json(),
+            "settled": self._settled(self.program.expressions[index]),
+        }
+
+    def _answer(self, stage: str, index: int) -> dict[str, Any]:
+        value = failure = None
+        text = self.program.expressions[index].text.strip()
+        names = _free_names(text)
+        if unsettled := sorted(names & self.unsettled):
+            failure = Failure("unbound", f"{unsettled[0]} is bound in a block that did not run to its end")
+            return self._message(stage, index, failure=failure)
+        kind = "syntax"
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                code = compile(text, "<expression>", "eval", flags=self.flags, dont_inherit=True)
+                kind = "error"
+                value = describe(eval(code, dict(self.module.__dict__)))
+        except BaseException as error:
+            if isinstance(error, NameError) and error.name in names:
+                kind = "unbound"
+            failure = self._explain(error, None, kind)
+        return self._message(stage, index, value, failure)
+
+
+class Repository:
+    """Which files of the repository a page depends on."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = os.path.join(root, "")
+        self.seen: set[tuple[str, str]] = set()
+
+    def note(self, path: Any, suffix: str = "") -> None:
+        with contextlib.suppress(Exception):  # whatever a page may hand to `open`, it is for `open` to refuse
+            if not isinstance(path, int):
+                self.seen.add((os.path.abspath(os.fsdecode(path)), suffix))
+
+    def relative(self, path: str) -> str | None:
+        """A path below the root, without what is installed, built or cached there; a .pyc stands for its source."""
+        path = os.path.abspath(path)
+        if not path.startswith(self.root) or os.path.basename(path).startswith("<"):
+            return None
+        parts = path[len(self.root) :].split(os.sep)
+        if parts[0] == "site" or any(part.startswith(".") or part == "site-packages" for part in parts):
+            return None
+        if "__pycache__" not in parts:
+            return "/".join(parts)
+        try:
+            return self.relative(util.source_from_cache(path))
+        except ValueError:
+            return None
+
+    def files(self) -> list[str]:
+        for module in list(sys.modules.values()):
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and os.path.isabs(file):
+                self.note(file)
+        found = {(self.relative(path), suffix) for path, suffix in self.seen}
+        return sorted(path + suffix for path, suffix in found if path)
+
+    def watch_imports(self) -> None:
+        """Import what lies in the repository through `FreshLoader`."""
+        find = machinery.FileFinder.path_hook(
+            (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
+            (FreshLoader, machinery.SOURCE_SUFFIXES),
+            (machinery.SourcelessFileLoader, machinery.BYTECODE_SUFFIXES),
+        )
+
+        def hook(path: str) -> Any:
+            if not self.relative(path):
+                raise ImportError(path)
+            return find(path)
+
+        sys.path_hooks.insert(0, hook)
+        for path in list(sys.path_importer_cache):
+            if self.relative(path):
+                del sys.path_importer_cache[path]
+
+
+class FreshLoader(machinery.SourceFileLoader):
+    """Trusts a .pyc only if it was compiled well after the source was last edited.
+
+    Python compares modification times in whole seconds, and so takes an edit that follows a compilation within the
+    same second, and keeps the length, for no edit.
+    """
+
+    def get_code(self, fullname: str) -> types.CodeType | None:
+        source = self.get_filename(fullname)
+        compiled = util.cache_from_source(source)
+        with contextlib.suppress(OSError):
+            if os.stat(compiled).st_mtime - os.stat(source).st_mtime < 2:
+                os.unlink(compiled)
+        return super().get_code(fullname)
+
+
+def _stream(descriptor: int) -> io.TextIOWrapper:
+    """Unbuffered, so that order is kept and nothing is lost when the process dies; closing it leaves the descriptor."""
+    raw = io.FileIO(descriptor, "w", closefd=False)
+    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", newline="\n", write_through=True)  # type: ignore[arg-type]
+
+
+def _silence() -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _line(message: dict[str, Any]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+def _bound_names(source: str) -> set[str]:
+    """The names that running a block would bind in the page's namespace."""
+    try:
+        symbols = symtable.symtable(source, "<block>", "exec").get_symbols()
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    return {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}
+
+
+@functools.cache
+def _free_names(expression: str) -> frozenset[str]:
+    """The names that an expression takes from its surroundings."""
+    try:
+        nodes = list(ast.walk(ast.parse(expression.strip(), mode="eval")))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    loaded = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return frozenset(loaded - stored - {node.arg for node in nodes if isinstance(node, ast.arg)})
+
+
+def main(arguments: list[str]) -> None:
+    match arguments:
+        case ["serve", descriptor, *preload]:
+            serve(socket.socket(fileno=int(descriptor)), preload)
+        case ["page", port, word, *preload]:
+            messages = socket.create_connection(("127.0.0.1", int(port)))
+            messages.sendall(word.encode())
+            os.dup2(1, 2)
+            prepare(preload)
+            run_page(messages, forks=False)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,1 @@
+"""One small decoder with every design choice as a named option."""

@@ -1,0 +1,49 @@
+"""The command line: ``python -m decoder check``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module when the command is asked for, so that ``--help`` needs no torch."""
+
+    lazy: dict[str, str] = {}  # noqa: RUF012  (command name: "module:attribute")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *self.lazy})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in self.lazy:
+            module, attribute = self.lazy[cmd_name].split(":")
+            return getattr(import_module(module), attribute)
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=LazyGroup)
+def main() -> None:
+    """A small decoder with every design choice as a named option."""
+
+
+@main.command()
+def check() -> None:
+    """Run the decoder's self-check and print the parameters of the default design."""
+    from decoder.check import self_check
+
+    raise SystemExit(self_check())
+
+
+@main.command()
+@click.argument("path", type=click.Path(dir_okay=False, writable=True), default="architecture.py")
+def onefile(path: str) -> None:
+    """Write the decoder as one file that needs torch alone to PATH."""
+    from decoder.onefile import one_file
+
+    with click.open_file(path, "w", encoding="utf-8") as file:
+        file.write(one_file())
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m decoder")

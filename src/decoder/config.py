@@ -1,0 +1,294 @@
+"""Every choice of a decoder, by name.
+
+One frozen dataclass holds the sizes and the choices. Each axis of the book is a field; a value that no chapter
+describes is refused with the list of those that one does. The defaults are the book's 100M design.
+
+Notation: B batch, T tokens, d width, L layers, H heads, K kv_heads, h head_width, m hidden, V vocab.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Literal, get_args
+
+Norm = Literal["rms", "layer"]
+NormScale = Literal["weight", "one_plus_weight", "none"]
+NormPlacement = Literal["pre", "post", "both", "output"]
+QKNorm = Literal["none", "head", "full", "per_head_weights"]
+Positions = Literal["rotary", "learned", "sinusoidal", "alibi", "none"]
+Pairing = Literal["adjacent", "half"]
+Activation = Literal["gelu", "gelu_tanh", "relu", "relu2", "silu", "identity"]
+BlockKind = Literal["serial", "parallel"]
+RopeScalingKind = Literal["linear", "ntk", "dynamic", "yarn", "llama3", "longrope"]
+
+
+def _whole(name: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{name} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+
+
+def _number(name: str, value: object, above: float = 0.0) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} must be a number, got {value!r}")
+    if not math.isfinite(value) or value <= above:
+        raise ValueError(f"{name} must be finite and above {above:g}, got {value!r}")
+
+
+def _choice(name: str, value: object, kind: object) -> None:
+    known = get_args(kind)
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+
+
+def _layer_numbers(name: str, value: object, layers: int) -> None:
+    if not isinstance(value, tuple) or any(isinstance(i, bool) or not isinstance(i, int) for i in value):
+        raise ValueError(f"{name} must be a tuple of layer numbers, got {value!r}")
+    if list(value) != sorted(set(value)) or (value and not 0 <= value[0] <= value[-1] < layers):
+        raise ValueError(f"{name} must be rising layer numbers from 0 to {layers - 1}, got {value!r}")
+
+
+@dataclass(frozen=True)
+class RopeScaling:
+    """How rotary frequencies are changed to reach beyond the trained context.
+
+    ``factor`` is new context / ``original_context``. The other fields belong to one kind each and carry the name
+    used in that kind's paper: YaRN's ``beta_fast``/``beta_slow`` ramp and ``attention_factor``, Llama 3's
+    ``low_frequency``/``high_frequency`` factors, LongRoPE's per-pair ``short_factors``/``long_factors``.
+    """
+
+    kind: RopeScalingKind
+    factor: float = 1.0
+    original_context: int = 2048
+    beta_fast: float = 32.0
+    beta_slow: float = 1.0
+    truncate: bool = True
+    attention_factor: float | None = None
+    mscale: float | None = None
+    mscale_all_dim: float | None = None
+    low_frequency: float = 1.0
+    high_frequency: float = 4.0
+    short_factors: tuple[float, ...] = ()
+    long_factors: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        _choice("rope_scaling.kind", self.kind, RopeScalingKind)
+        _number("rope_scaling.factor", self.factor)
+        _whole("rope_scaling.original_context", self.original_context, 1)
+        for name in ("beta_fast", "beta_slow", "low_frequency", "high_frequency"):
+            _number(f"rope_scaling.{name}", getattr(self, name))
+        for name in ("attention_factor", "mscale", "mscale_all_dim"):
+            if getattr(self, name) is not None:
+                _number(f"rope_scaling.{name}", getattr(self, name))
+        for name in ("short_factors", "long_factors"):
+            for i, value in enumerate(getattr(self, name)):
+                _number(f"rope_scaling.{name}[{i}]", value)
+        if self.kind == "llama3" and self.high_frequency <= self.low_frequency:
+            raise ValueError(
+                f"rope_scaling.high_frequency must be above low_frequency {self.low_frequency}, got {self.high_frequency}"
+            )
+        if self.kind == "longrope" and (not self.short_factors or len(self.short_factors) != len(self.long_factors)):
+            raise ValueError(
+                "rope_scaling.short_factors and long_factors must hold one number per rotated pair each, "
+                f"got {len(self.short_factors)} and {len(self.long_factors)}"
+            )
+
+
+@dataclass(frozen=True)
+class LatentAttention:
+    """Multi-head latent attention (DeepSeek-V2, 2405.04434, section 2.1): the cache holds one latent and one rotary key."""
+
+    kv_rank: int  # c: width of the cached latent
+    rope_width: int  # r: width of the shared rotary key
+    nope_width: int  # n: width of the part of each head that is not rotated
+    value_width: int  # v: width of each value head
+    query_rank: int | None = None  # q: width of the query latent, None for a direct projection
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name != "query_rank" or value is not None:
+                _whole(f"latent.{field.name}", value, 1)
+
+
+@dataclass(frozen=True)
+class Experts:
+    """Mixture of experts in place of the feed-forward part."""
+
+    count: int  # E: routed experts
+    per_token: int  # experts that one token visits
+    hidden: int  # hidden width of one routed expert
+    shared: int = 0  # experts that every token visits
+    shared_hidden: int = None  # type: ignore[assignment]  # of all shared experts together, None: shared * hidden
+    shared_gate: bool = False  # a sigmoid gate on the shared part (d weights)
+    dense_layers: tuple[int, ...] = ()  # layers that keep one dense feed-forward of width Config.hidden
+    router_bias: bool = False  # a trained bias on the router's scores
+    selection_bias: bool = False  # DeepSeek-V3's bias used for selection only (a buffer, not a parameter)
+    bias: bool = False  # biases inside the experts
+
+    def __post_init__(self) -> None:
+        _whole("experts.count", self.count, 1)
+        _whole("experts.per_token", self.per_token, 1)
+        _whole("experts.hidden", self.hidden, 1)
+        _whole("experts.shared", self.shared, 0)
+        if self.per_token > self.count:
+            raise ValueError(f"experts.per_token must be at most experts.count {self.count}, got {self.per_token}")
+        if self.shared_hidden is None:
+            object.__setattr__(self, "shared_hidden", self.shared * self.hidden)
+        _whole("experts.shared_hidden", self.shared_hidden, 1 if self.shared else 0)
+
+
+@dataclass(frozen=True)
+class Config:
+    """A decoder, whole. Sizes are counts; the fields that may be left None are derived, and whole once it is made.
+
+    Raises ValueError, naming the field, the value and the rule, for anything that cannot be built.
+    """
+
+    # sizes
+    vocab: int = 32_000
+    width: int = 768
+    layers: int = 12
+    heads: int = 12
+    kv_heads: int = 4
+    head_width: int = None  # type: ignore[assignment]  # None: width / heads
+    hidden: int = 2_048
+    context: int = 2_048
+
+    # norms
+    norm: Norm = "rms"
+    norm_scale: NormScale = "weight"
+    norm_bias: bool = False
+    norm_eps: float = 1e-6
+    norm_placement: NormPlacement = "pre"
+    final_norm: bool = True
+    embedding_norm: bool = False
+    residual_scale: float = 1.0  # DeepNorm's alpha: x * alpha + branch
+    qk_norm: QKNorm = "none"
+
+    # positions
+    positions: Positions = "rotary"
+    rope_pairing: Pairing = "adjacent"
+    rope_base: float = 10_000.0
+    rope_base_windowed: float | None = None  # the base on windowed layers, None: rope_base
+    rotary_width: int = None  # type: ignore[assignment]  # rotated coordinates of a head, None: all
+    rope_scaling: RopeScaling | None = None  # of full layers; windowed layers are scaled only without their own base
+    no_rope_layers: tuple[int, ...] = ()
+    position_rows: int = None  # type: ignore[assignment]  # rows of a learned table, None: context
+
+    # attention
+    attention_bias: str = ""  # which projections have a bias: letters of "qkvo"
+    attention_scale: float | None = None  # None: head_width ** -0.5
+    attention_softcap: float | None = None
+    window: int | None = None  # keys a windowed layer sees, the current one included
+    windowed_layers: tuple[int, ...] = None  # type: ignore[assignment]  # None: every layer, where window is set
+    sinks: bool = False  # one learned logit a head in the softmax's denominator
+    latent: LatentAttention | None = None
+
+    # feed-forward
+    activation: Activation = "silu"
+    gated: bool = True
+    hidden_bias: bool = False
+    experts: Experts | None = None
+
+    # block and model
+    block: BlockKind = "serial"
+    parallel_norms: int = 1
+    tied: bool = True
+    embedding_width: int | None = None  # None: width; else two projections lead in and out (OPT-350M)
+    embedding_scale: float = 1.0
+    head_bias: bool = False
+    logit_scale: float = 1.0
+    logit_softcap: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("vocab", "width", "layers", "heads", "kv_heads", "hidden", "context"):
+            _whole(name, getattr(self, name), 1)
+        if self.head_width is None:
+            if self.width % self.heads:
+                raise ValueError(
+                    f"width must be divisible by heads when head_width is not given, got {self.width} and {self.heads}"
+                )
+            object.__setattr__(self, "head_width", self.width // self.heads)
+        _whole("head_width", self.head_width, 1)
+        if self.heads % self.kv_heads:
+            raise ValueError(f"heads must be divisible by kv_heads, got {self.heads} and {self.kv_heads}")
+        for name, kind in (
+            ("norm", Norm), ("norm_scale", NormScale), ("norm_placement", NormPlacement), ("qk_norm", QKNorm),
+            ("positions", Positions), ("rope_pairing", Pairing), ("activation", Activation), ("block", BlockKind),
+        ):  # fmt: skip
+            _choice(name, getattr(self, name), kind)
+        for name in ("norm_eps", "rope_base", "residual_scale", "embedding_scale", "logit_scale"):
+            _number(name, getattr(self, name))
+        for name in ("rope_base_windowed", "attention_scale", "attention_softcap", "logit_softcap"):
+            if getattr(self, name) is not None:
+                _number(name, getattr(self, name))
+        for name in (
+            "norm_bias", "final_norm", "embedding_norm", "sinks", "gated", "hidden_bias", "tied", "head_bias",
+        ):  # fmt: skip
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        for name, kind in (("rope_scaling", RopeScaling), ("latent", LatentAttention), ("experts", Experts)):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise ValueError(f"{name} must be a {kind.__name__} or None, got {value!r}")
+        self._check_positions()
+        self._check_attention()
+        self._check_block()
+
+    def _check_positions(self) -> None:
+        if self.rotary_width is None:
+            object.__setattr__(self, "rotary_width", self.latent.rope_width if self.latent else self.head_width)
+        _whole("rotary_width", self.rotary_width, 1)
+        if self.positions == "rotary":
+            limit = self.latent.rope_width if self.latent else self.head_width
+            if self.rotary_width % 2 or self.rotary_width > limit:
+                raise ValueError(
+                    f"rotary_width must be even and at most {limit}, the width of a rotated head, got {self.rotary_width}"
+                )
+        scaling = self.rope_scaling
+        if scaling is not None and scaling.kind == "longrope" and len(scaling.short_factors) * 2 != self.rotary_width:
+            raise ValueError(
+                f"rope_scaling.short_factors must hold {self.rotary_width // 2} numbers, one per rotated pair, "
+                f"got {len(scaling.short_factors)}"
+            )
+        _layer_numbers("no_rope_layers", self.no_rope_layers, self.layers)
+        if self.position_rows is None:
+            object.__setattr__(self, "position_rows", self.context)
+        _whole("position_rows", self.position_rows, self.context)
+
+    def _check_attention(self) -> None:
+        bias = self.attention_bias
+        if not isinstance(bias, str) or bias != "".join(c for c in "qkvo" if c in bias):
+            raise ValueError(f"attention_bias must be letters of 'qkvo' in that order, got {bias!r}")
+        if self.window is not None:
+            _whole("window", self.window, 1)
+            if self.windowed_layers is None:
+                object.__setattr__(self, "windowed_layers", tuple(range(self.layers)))
+            _layer_numbers("windowed_layers", self.windowed_layers, self.layers)
+        elif self.windowed_layers:
+            raise ValueError(f"windowed_layers needs a window, got {self.windowed_layers} and window None")
+        else:
+            object.__setattr__(self, "windowed_layers", ())
+
+    def _check_block(self) -> None:
+        if self.parallel_norms not in (1, 2):
+            raise ValueError(f"parallel_norms must be 1 or 2, got {self.parallel_norms!r}")
+        if self.block == "parallel" and self.norm_placement != "pre":
+            raise ValueError(f"a parallel block needs norm_placement 'pre', got {self.norm_placement!r}")
+        if self.norm_bias and (self.norm != "layer" or self.norm_scale == "none"):
+            raise ValueError("norm_bias belongs to a LayerNorm with a scale")
+        if self.embedding_width is not None:
+            _whole("embedding_width", self.embedding_width, 1)
+        if self.experts is not None:
+            _layer_numbers("experts.dense_layers", self.experts.dense_layers, self.layers)
+
+    def replace(self, **changes: object) -> Config:
+        """A copy with some fields changed, validated anew.
+
+        What had been derived stays as it is, so a change of ``width`` or ``heads`` names ``head_width`` too
+        (``None`` derives it again).
+        """
+        return replace(self, **changes)

@@ -1,0 +1,170 @@
+"""The whole decoder: embedding, a stack of blocks, a final norm, and a head that scores the next token."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from decoder.attention import View, alibi_bias, causal_mask, softcap
+from decoder.block import Block
+from decoder.cache import KVCache, LayerCache
+from decoder.config import Config
+from decoder.norms import make_norm
+from decoder.positions import layer_rotation, sinusoidal_positions
+
+INIT_STD = 0.02
+
+
+class Decoder(nn.Module):
+    """A decoder-only language model with the choices of ``config``, at its random start.
+
+    Matrices and embeddings start normal with standard deviation 0.02, the two that write to the residual stream with
+    0.02 / sqrt(2 L). A tied head is the embedding's own Parameter, registered once.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config = config
+        d, e = config.width, config.embedding_width or config.width
+        self.embedding = nn.Embedding(config.vocab, e)
+        self.embedding_in = nn.Linear(e, d, bias=False) if config.embedding_width else nn.Identity()
+        self.position_embedding = nn.Embedding(config.position_rows, d) if config.positions == "learned" else None
+        self.embedding_norm = make_norm(config, d) if config.embedding_norm else nn.Identity()
+        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.layers))
+        self.final_norm = make_norm(config, d) if config.final_norm else nn.Identity()
+        self.embedding_out = nn.Linear(d, e, bias=False) if config.embedding_width else nn.Identity()
+        self.head = nn.Linear(e, config.vocab, bias=config.head_bias)
+        self._initialize()
+        if config.tied:
+            self.head.weight = self.embedding.weight
+
+    def forward(
+        self,
+        ids: Tensor,
+        cache: KVCache | None = None,
+        attention_mask: Tensor | None = None,
+        last_only: bool = False,
+    ) -> Tensor:
+        """Logits of the next token after each token: ids (B, T) -> (B, T, V), or (B, 1, V) with ``last_only``.
+
+        ``ids`` is int64 in 0..V-1. ``cache`` holds the tokens before them and takes these in; one cache serves one
+        sequence of calls. ``attention_mask``, (B, T), is 0 for the left padding of these ids and 1 for real tokens;
+        positions count real tokens. Scores at padding mean nothing. Raises ValueError for anything else.
+        """
+        past = 0 if cache is None else cache.length
+        padding = self._check(ids, past, cache, attention_mask)
+        positions = torch.arange(past, past + ids.shape[1], device=ids.device)[None]  # (1, T)
+        if padding is not None:
+            positions = positions - padding  # (B, T)
+        x = self._embed(ids, positions)  # (B, T, d)
+        views: dict[bool, View] = {}  # one for full layers, one for windowed ones
+        for layer, block in enumerate(self.blocks):
+            held = None if cache is None else cache.layers[layer]
+            windowed = layer in self.config.windowed_layers
+            if windowed not in views:
+                views[windowed] = self._view(positions, padding, windowed, held, x.dtype)
+            x = block(x, views[windowed], held)  # (B, T, d)
+        if cache is not None:
+            cache.padding = padding
+        return self._logits(x[:, -1:] if last_only else x)  # (B, T, V)
+
+    def _embed(self, ids: Tensor, positions: Tensor) -> Tensor:  # (B, T) -> (B, T, d)
+        x = self.embedding(ids)
+        if self.config.embedding_scale != 1:
+            x = x * self.config.embedding_scale
+        x = self.embedding_in(x)
+        if self.position_embedding is not None:
+            x = x + self.position_embedding(positions.clamp(min=0))
+        elif self.config.positions == "sinusoidal":
+            x = x + sinusoidal_positions(positions.clamp(min=0), self.config.width, x.dtype)
+        return self.embedding_norm(x)
+
+    def _view(
+        self, positions: Tensor, padding: Tensor | None, windowed: bool, held: LayerCache | None, dtype: torch.dtype
+    ) -> View:
+        """What the layers of one kind see; a mask only where `View`'s default does not say it."""
+        config, new = self.config, positions.shape[1]
+        window = config.window if windowed else None
+        past = 0 if held is None else held.length
+        rotation = layer_rotation(config, positions.clamp(min=0), windowed, past + new, dtype)
+        keys = (torch.arange(new, device=positions.device) if held is None else held.indices(new, positions.device))[
+            None
+        ]
+        plain = padding is None and (past == 0 or new == 1) and (window is None or keys.shape[1] <= window)
+        if plain and config.positions != "alibi":
+            return View(rotation)
+        if padding is not None:
+            keys = keys - padding  # (B, S)
+        visible = causal_mask(positions, keys, window)  # (B, 1, T, S)
+        if config.positions != "alibi":
+            return View(rotation, visible)
+        return View(rotation, alibi_bias(positions, keys, visible, config.heads, dtype))
+
+    def _logits(self, x: Tensor) -> Tensor:  # (B, T, d) -> (B, T, V)
+        logits = self.head(self.embedding_out(self.final_norm(x)))
+        if self.config.logit_scale != 1:
+            logits = logits * self.config.logit_scale
+        return logits if self.config.logit_softcap is None else softcap(logits, self.config.logit_softcap)
+
+    def _check(self, ids: Tensor, past: int, cache: KVCache | None, attention_mask: Tensor | None) -> Tensor | None:
+        """Refuse what cannot be read; return the left padding of each row, (B, 1), or None without any."""
+        config = self.config
+        check_ids(ids, config)
+        total = past + ids.shape[1]
+        if total > config.context:
+            raise ValueError(f"ids must fit the context of {config.context} tokens, got {total} with the cached ones")
+        if cache is not None:
+            cache.check(config, *ids.shape)
+        padding = None if cache is None else cache.padding
+        if attention_mask is None:
+            return padding
+        new = left_padding(attention_mask, ids)
+        if not new.any():
+            return padding
+        before = torch.zeros_like(new) if padding is None else padding
+        if ((new > 0) & (before < past)).any():
+            raise ValueError("attention_mask must be left padding: a row has padding after its cached tokens")
+        return before + new
+
+    def _initialize(self) -> None:
+        for name, module in self.named_modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                writes = name.endswith((".attention.o", ".feed_forward.down"))
+                std = INIT_STD / math.sqrt(2 * self.config.layers) if writes else INIT_STD
+                nn.init.normal_(module.weight, std=std)
+            if isinstance(module, nn.Linear) and module.bias is not None:
+                nn.init.zeros_(module.bias)
+
+
+def check_ids(ids: Tensor, config: Config) -> None:
+    """Refuse anything but (B, T) int64 token ids with 1 <= T and 0 <= id < V."""
+    if ids.ndim != 2:
+        raise ValueError(f"ids must have rank 2, (B, T), got shape {tuple(ids.shape)}")
+    if ids.dtype != torch.int64:
+        raise ValueError(f"ids must be int64, got {ids.dtype}")
+    if ids.shape[0] < 1 or ids.shape[1] < 1:
+        raise ValueError(f"ids must hold at least one token, got shape {tuple(ids.shape)}")
+    low, high = (int(x) for x in ids.aminmax())
+    if low < 0 or high >= config.vocab:
+        raise ValueError(f"ids must be from 0 to {config.vocab - 1}, got {low if low < 0 else high}")
+
+
+def left_padding(attention_mask: Tensor, ids: Tensor) -> Tensor:
+    """How many tokens of padding each row starts with: (B, T) of 0 and 1 -> (B, 1)."""
+    if attention_mask.shape != ids.shape:
+        raise ValueError(
+            f"attention_mask must have the shape of ids {tuple(ids.shape)}, got {tuple(attention_mask.shape)}"
+        )
+    if not ((attention_mask == 0) | (attention_mask == 1)).all():
+        raise ValueError("attention_mask must hold 0 and 1 only")
+    real = attention_mask.to(torch.int64)
+    if (real[:, 1:] < real[:, :-1]).any():
+        raise ValueError("attention_mask must be left padding: zeros first, then ones, in every row")
+    return (1 - real).sum(1, keepdim=True)
+
+
+def parameter_count(model: nn.Module) -> int:
+    """Unique parameters: a shared tensor counts once."""
+    return sum(parameter.numel() for parameter in model.parameters())

@@ -1,0 +1,134 @@
+import pytest
+import torch
+
+from decoder.cache import KVCache, LayerCache
+from decoder.config import RopeScaling
+from decoder.model import Decoder
+
+ONE_BY_ONE = [1] * 20
+CHUNKS = [[20], ONE_BY_ONE, [7, 1, 1, 6, 5], [3, 17]]
+DESIGNS = {
+    "default": {},
+    "multi-query": {"kv_heads": 1},
+    "window": {"window": 5},
+    "window in places": {"window": 5, "windowed_layers": (0, 2)},
+    "window, own base": {"window": 5, "windowed_layers": (1,), "rope_base_windowed": 100.0},
+    "no rotation in places": {"no_rope_layers": (1,), "window": 4, "windowed_layers": (0, 2)},
+    "alibi": {"positions": "alibi"},
+    "alibi, window": {"positions": "alibi", "window": 4},
+    "learned": {"positions": "learned"},
+    "sinusoidal": {"positions": "sinusoidal"},
+    "none": {"positions": "none"},
+    "sinks and cap": {"sinks": True, "attention_softcap": 5.0, "window": 3},
+    "qk norm": {"qk_norm": "full", "rope_pairing": "half", "rotary_width": 2},
+    "yarn": {"rope_scaling": RopeScaling("yarn", 4.0, 8)},
+    "parallel": {"block": "parallel"},
+}
+
+
+def read_in_chunks(model, ids, chunks, attention_mask=None):
+    cache, scores, start = KVCache(model.config, 22), [], 0
+    for size in chunks:
+        here = slice(start, start + size)
+        mask = None if attention_mask is None else attention_mask[:, here]
+        scores.append(model(ids[:, here], cache, mask))
+        start += size
+    return torch.cat(scores, 1), cache
+
+
+@pytest.mark.parametrize("chunks", CHUNKS, ids=["prefill", "one by one", "mixed", "3 + 17"])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_reading_in_chunks_equals_the_full_pass(small, build, design, chunks):
+    model = build(small.replace(**DESIGNS[design]))
+    ids = torch.randint(31, (2, 20))
+    torch.testing.assert_close(read_in_chunks(model, ids, chunks)[0], model(ids), atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("chunks", CHUNKS, ids=["prefill", "one by one", "mixed", "3 + 17"])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_padded_row_scores_as_it_does_alone(small, build, design, chunks):
+    model = build(small.replace(**DESIGNS[design]))
+    ids = torch.randint(31, (2, 20))
+    mask = torch.ones_like(ids)
+    mask[0, :4] = 0
+    scores, cache = read_in_chunks(model, ids, chunks, mask)
+    torch.testing.assert_close(scores[:1, 4:], model(ids[:1, 4:]), atol=1e-12, rtol=0)
+    torch.testing.assert_close(scores[1:], model(ids[1:]), atol=1e-12, rtol=0)
+    assert cache.padding.flatten().tolist() == [4, 0]
+    assert torch.isfinite(scores).all()
+
+
+def test_positions_go_on_from_the_cached_tokens(small, build):
+    model, seen = build(small), []
+    model._embed = lambda ids, positions, embed=model._embed: seen.append(positions.tolist()) or embed(ids, positions)
+    read_in_chunks(model, torch.randint(31, (1, 8)), [5, 1, 1, 1])
+    assert seen == [[[0, 1, 2, 3, 4]], [[5]], [[6]], [[7]]]
+
+
+def test_positions_count_the_real_tokens_of_each_row(small, build):
+    model, seen = build(small), []
+    model._embed = lambda ids, positions, embed=model._embed: seen.append(positions.tolist()) or embed(ids, positions)
+    mask = torch.tensor([[0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]])
+    read_in_chunks(model, torch.randint(31, (2, 6)), [5, 1], mask)
+    assert seen == [[[-2, -1, 0, 1, 2], [0, 1, 2, 3, 4]], [[3], [5]]]
+
+
+def test_an_offset_set_back_to_zero_changes_the_scores(small, build):
+    model, ids = build(small), torch.randint(31, (1, 9))
+    full = model(ids)[:, -1]
+    cache = KVCache(small)
+    model(ids[:, :8], cache)
+    model._view = lambda positions, *rest, view=model._view: view(torch.zeros_like(positions), *rest)
+    assert (model(ids[:, 8:], cache)[:, -1] - full).abs().max().item() > 1e-3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_bytes_are_those_of_compact_keys_and_values(small, dtype):
+    model, cache = Decoder(small).to(dtype), KVCache(small, 11)
+    assert (cache.nbytes, cache.reserved_nbytes, cache.length) == (0, 0, 0)
+    model(torch.randint(31, (2, 7)), cache)
+    per_token = 2 * 3 * 3 * 4 * dtype.itemsize  # K and V, layers, key/value heads, head width
+    assert cache.layers[0].keys.shape == (2, 3, 11, 4)
+    assert (cache.nbytes, cache.reserved_nbytes, cache.length) == (2 * 7 * per_token, 2 * 11 * per_token, 7)
+
+
+def test_a_windowed_layer_holds_its_window(small):
+    config = small.replace(window=5, windowed_layers=(0, 2))
+    model, cache = Decoder(config), KVCache(config)
+    model(torch.randint(31, (1, 3)), cache)
+    assert [layer.held for layer in cache.layers] == [3, 3, 3]
+    model(torch.randint(31, (1, 9)), cache)
+    assert [layer.held for layer in cache.layers] == [5, 12, 5]
+    assert [layer.keys.shape[2] for layer in cache.layers] == [5, 24, 5]
+
+
+def test_the_ring_says_which_tokens_it_returns():
+    """Keys that carry their own number come back in the order that `indices` announces."""
+    for chunks in ([2, 1, 1, 1, 1, 1, 4, 1, 9, 1, 1], [5, 5, 1], [1] * 12, [12, 1]):
+        ring, start = LayerCache(5), 0
+        for size in chunks:
+            announced = ring.indices(size)
+            numbers = torch.arange(start, start + size).view(1, 1, size, 1)
+            keys, values = ring.update(numbers, -numbers)
+            start += size
+            assert keys.flatten().tolist() == announced.tolist() == (-values.flatten()).tolist()
+            assert set(range(max(0, start - 4 - size), start)) <= set(announced.tolist()) or size == 1
+            assert set(range(max(0, start - 5), start)) <= set(announced.tolist())
+
+
+def test_refusals(small, build):
+    model = build(small)
+    with pytest.raises(ValueError, match=r"^capacity must be a whole number from 1 to the context 24, got 25$"):
+        KVCache(small, 25)
+    cache = KVCache(small, 6)
+    model(torch.randint(31, (2, 5)), cache)
+    with pytest.raises(ValueError, match=r"^ids must fit the cache of 6 tokens, got 7 with the cached ones$"):
+        model(torch.randint(31, (2, 2)), cache)
+    with pytest.raises(ValueError, match=r"^ids must have the 2 rows of the cache, got 3$"):
+        model(torch.randint(31, (3, 1)), cache)
+    with pytest.raises(ValueError, match=r"^cache must have been made for the config of this model"):
+        build(small.replace(rope_base=9.0))(torch.randint(31, (2, 1)), cache)
+    late = torch.tensor([[0], [1]])
+    with pytest.raises(ValueError, match=r"^attention_mask must be left padding: a row has padding after its cached"):
+        model(torch.randint(31, (2, 1)), cache, late)
+    assert cache.length == 5
