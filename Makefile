@@ -6,6 +6,7 @@ SET_UP := pyproject.toml constraints.txt
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 export NO_MKDOCS_2_WARNING := 1
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
 .PHONY: site serve check test lint fix bench clean
 
@@ -32,8 +33,8 @@ fix: .venv/lint.stamp  ## what style can repair by itself
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: .venv/test.stamp  ## times of the checker and the build, as ratios
-	$(BIN)/python benchmarks/run.py
+bench: .venv/test.stamp  ## every script in benchmarks/: times, as ratios within one run
+	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
 
 clean:  ## remove what was built and cached, keep .venv
 	rm -rf site .cache

@@ -38,3 +38,8 @@ for (const section of document.querySelectorAll(".md-nav .md-nav[aria-labelledby
   section.removeAttribute("aria-labelledby");
   section.setAttribute("aria-label", section.querySelector(".md-nav__title").textContent.trim());
 }
+
+// The buttons of a code block are a landmark each, made when the block comes into view.
+new MutationObserver(() => {
+  for (const buttons of document.querySelectorAll("nav.md-code__nav:not([role])")) buttons.setAttribute("role", "none");
+}).observe(document.querySelector(".md-content"), { childList: true, subtree: true });

@@ -13,12 +13,14 @@ import os
 import platform
 import sys
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from claims.session import Program, Result
 
 KEPT = 4  # entries for each page
+HOUR = 3600.0
 CLOCK_TICK = 0.05  # seconds by which a file system's clock may lag behind
 
 
@@ -108,13 +110,18 @@ class Cache:
             raise
 
     def _prune(self, program: Program) -> None:
-        """Remove all but the newest entries of a page; another build may be doing the same."""
-        ages = []
-        for path in self.folder.glob(f"{self._page(program)}-*"):
-            with contextlib.suppress(FileNotFoundError):
-                ages.append((path.stat().st_mtime_ns, path))
-        for _, path in sorted(ages)[:-KEPT]:
+        """Remove all but the newest entries of a page, and what a killed build left; others may be doing the same."""
+        entries = sorted(self.folder.glob(f"{self._page(program)}-*.json"), key=_age)
+        abandoned = [path for path in self.folder.glob("*.tmp") if _age(path) > HOUR]
+        for path in entries[KEPT:] + abandoned:
             path.unlink(missing_ok=True)
+
+
+def _age(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def _digest(path: Path) -> str:

@@ -91,7 +91,8 @@ def use_style() -> None:
     from cycler import cycler
 
     matplotlib.rcdefaults()
-    matplotlib.rcParams.update(STYLE | {"axes.prop_cycle": cycler(**STYLE["axes.prop_cycle"])})
+    style: Any = STYLE | {"axes.prop_cycle": cycler(**STYLE["axes.prop_cycle"])}
+    matplotlib.rcParams.update(style)
 
 
 def warm_up() -> None:
@@ -145,8 +146,11 @@ def _tidy(element: ElementTree.Element) -> None:
     """Drop namespaces, style sheets, white space and what draws nothing; make colours variable."""
     element.tag = element.tag.rpartition("}")[2]
     attributes = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
+    declarations = [f"{name}: {attributes.pop(name)}" for name in ("fill", "stroke") if name in attributes]
     if "style" in attributes:
-        attributes["style"] = _restyle(attributes["style"])
+        declarations.append(attributes["style"])
+    if declarations:  # only there may a colour be a variable
+        attributes["style"] = _restyle("; ".join(declarations))
     for name in COORDINATES:
         if name in attributes:
             attributes[name] = _round(attributes[name], 2)
@@ -157,7 +161,7 @@ def _tidy(element: ElementTree.Element) -> None:
     if attributes.get("href", "").startswith("data:"):
         attributes["href"] = re.sub(r"\s", "", attributes["href"])
     element.attrib = {name: value for name, value in attributes.items() if value}
-    if element.tag not in ("text", "tspan"):
+    if element.tag not in ("text", "tspan") or len(element):
         element.text = None
     element.tail = None
     kept = []

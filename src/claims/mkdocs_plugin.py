@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, get_plugin_logger
 
+from claims import fonts
 from claims.check import summary
 from claims.finding import show
 from claims.gate import Gate, GateError, gate_for
@@ -46,6 +48,9 @@ class ClaimsPlugin(BasePlugin):
         for finding in report.findings:
             log.info("\n%s", show(finding, self.gate.project.root))
         log.info(summary(report))
+
+    def on_post_build(self, *, config: MkDocsConfig) -> None:
+        fonts.install(Path(config.site_dir))
 
     def on_shutdown(self) -> None:
         if hasattr(self, "gate"):

@@ -203,7 +203,8 @@ class _Renderer:
         for index, svg in enumerate(result.figures):
             name = f"figure-{block.number + 1}" + (f"-{index + 1}" if index else "")
             alt = _plain_text(block.option("alt") or "")
-            drawing = f'<div class="claims-drawing" role="img" aria-label="{escape(alt)}">{_one_line(svg)}</div>'
+            named = _one_line(svg).replace("<svg ", f'<svg aria-label="{escape(alt)}" ', 1)
+            drawing = f'<div class="claims-drawing">{named}</div>'
             caption = self._caption(block)
             rows += [
                 "",

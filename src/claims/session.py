@@ -241,8 +241,13 @@ class Runner:
         except OSError as error:
             lost = _Run(program, self.time_limit, self.output_limit)
             return lost.result(Failure("died", f"no process could be started for the page: {error}"))
-        with contextlib.closing(page):
+        try:
             return _Run(program, self.time_limit, self.output_limit).follow(page)
+        except BaseException:
+            page.kill()
+            raise
+        finally:
+            page.close()
 
 
 def _environment() -> dict[str, str]:
@@ -392,7 +397,8 @@ class _Run:
         self.blocks: dict[int, BlockResult] = {}
         self.values: dict[int, Evaluation] = {}
         self.early: dict[int, Value] = {}
-        self.finished: dict[str, Any] | None = None
+        self.files: set[str] = set()
+        self.reached_out = self.finished = False
         self.stopped: Failure | None = None  # why the runner ended the page
         self.exit: int | None = None
         self.flooded: int | None = None  # index into `printed` of the piece that grew too long
@@ -425,7 +431,8 @@ class _Run:
                         listening = self._listen(page)
                     elif not self._collect(page):
                         selector.unregister(page.output)
-        page.kill()
+        if self.exit is None:
+            page.kill()
         self._drain(page)
         return self.result(self.stopped or self._ending(page))
 
@@ -468,6 +475,8 @@ class _Run:
 
     def _take(self, page: _Page, message: dict[str, Any]) -> None:
         now = time.monotonic()
+        self.files |= set(message.get("files", ()))
+        self.reached_out |= message.get("reached_out", False)
         if not self.stopped:
             self.deadline = now + self.time_limit + (0 if "begin" in message else GRACE)
         match message:
@@ -485,8 +494,8 @@ class _Run:
                 self.values[index] = Evaluation(answer, failure and Failure.from_json(failure))
                 if answer and message["settled"]:
                     self.early[index] = answer
-            case {"finished": finished}:
-                self.finished = finished
+            case {"finished": True}:
+                self.finished = True
             case {"exit": code}:
                 self.exit = code
 
@@ -526,11 +535,10 @@ class _Run:
             replace(self.values.get(index, Evaluation(None, missing)), early=self.early.get(index))
             for index in range(len(self.program.expressions))
         )
-        finished = self.finished or {"files": [], "cacheable": False}
         seconds = time.monotonic() - self.started
-        files = tuple(finished["files"])
+        files = tuple(sorted(self.files))
         result = Result(tuple(blocks), evaluations, files, seconds=seconds, started=time.time() - seconds)
-        return replace(result, cacheable=finished["cacheable"] and result.clean)
+        return replace(result, cacheable=self.finished and not self.reached_out and result.clean)
 
 
 def _text(printed: bytes) -> str:

@@ -113,7 +113,7 @@ def _symbolic(value: Any) -> Value:
         return describe(bool(value))
     if not isinstance(value, sympy.Expr) or value.free_symbols:
         return Value("expr", sympy.srepr(value), shown=str(value))
-    if value.is_rational and not isinstance(value, sympy.Rational):
+    if value.is_rational is not False and not isinstance(value, (sympy.Rational, sympy.Float)):
         value = sympy.simplify(value)
     if isinstance(value, sympy.Rational):
         return describe(Fraction(int(value.p), int(value.q)))

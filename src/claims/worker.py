@@ -1,8 +1,8 @@
 """The far side of `claims.session`: the page server, and the process in which one page runs."""
 
 from __future__ import annotations
-
 import __future__
+
 import ast
 import builtins
 import contextlib
@@ -25,19 +25,31 @@ import time
 import types
 import warnings
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
+from decimal import Decimal
+from fractions import Fraction
 from importlib import machinery, util
 from pathlib import Path
 from typing import Any
 
 from claims import figures, values
-from claims.session import BlockResult, Code, Expression, Failure, Program, Value, death, timeout
-from claims.values import MOST_TEXT, describe, without_addresses
+from claims.session import BlockResult, Code, Failure, Program, Value, death, timeout
+from claims.values import describe, without_addresses
 
 FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
-STARTS_PROCESS = {"subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn"}
+REACHES_OUT = {
+    "os.exec",
+    "os.fork",
+    "os.forkpty",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.system",
+    "socket.connect",
+    "subprocess.Popen",
+}
 MOST_FRAMES = 20
-OWN_FILES = {__file__, values.__file__}
+MOST_MESSAGE = 4000  # characters of an exception
+OWN_FILES = {__file__, figures.__file__, values.__file__}
 
 
 def serve(control: socket.socket, preload: Iterable[str]) -> None:
@@ -53,12 +65,12 @@ def serve(control: socket.socket, preload: Iterable[str]) -> None:
     signal.set_wakeup_fd(waker)
     pages: dict[int, socket.socket] = {}
     while True:
-        ready, _, _ = select.select([control, awake], [], [])
+        ready, _, _ = select.select([control.fileno(), awake], [], [])
         if awake in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(awake, 4096)
             _report_ends(pages)
-        if control not in ready:
+        if control.fileno() not in ready:
             continue
         request, descriptors, _, _ = socket.recv_fds(control, 1, 2)
         if not request:
@@ -83,7 +95,6 @@ def serve(control: socket.socket, preload: Iterable[str]) -> None:
                 os._exit(1)
         os.close(output)
         pages[pid] = messages
-        _send(messages, {"pid": pid})
     for pid in pages:
         _end_group(pid)
 
@@ -137,7 +148,6 @@ def prepare(preload: Iterable[str]) -> None:
     if "matplotlib.pyplot" in sys.modules:
         figures.use_style()
         figures.warm_up()
-    random.seed(0)
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(0)
     if torch := sys.modules.get("torch"):
@@ -148,6 +158,7 @@ def prepare(preload: Iterable[str]) -> None:
 
 def run_page(messages: socket.socket, forks: bool) -> None:
     """Read a program from the socket, run it, tell what came of it, and leave without further ado."""
+    messages.sendall(_line({"pid": os.getpid()}))
     with messages.makefile("rb") as reader:
         request = json.loads(reader.readline())
     program = Program.from_json(request["program"])
@@ -168,22 +179,31 @@ class Session:
         self.sources: dict[str, Code] = {}  # by the name each block is compiled under
         self.unsettled: set[str] = set()  # names bound by blocks that failed or did not run
         self.repository = Repository(Path.cwd())
-        self.evaluating = self.started_process = False
+        self.bound_from = _bound_from(program.blocks)
+        self.settled = {  # expressions whose early value is their late one
+            index
+            for index, expression in enumerate(program.expressions)
+            if expression.after >= len(program.blocks) or not _free_names(expression.text)
+        }
+        self.evaluating = self.reached_out = False
 
     def run(self) -> None:
         self.module.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self.module
         sys.argv = [self.program.path]
-        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = _stream(1), _stream(2)
+        self.streams = {"stdout": _stream(1), "stderr": _stream(2)}
+        vars(sys).update(self.streams, __stdout__=self.streams["stdout"], __stderr__=self.streams["stderr"])
         warnings.formatwarning = self._format_warning
-        if any("matplotlib" in block.source for block in self.program.blocks) and util.find_spec("matplotlib"):
+        drawing = any("matplotlib" in block.source for block in self.program.blocks)
+        if drawing and "matplotlib" not in sys.modules and util.find_spec("matplotlib"):
             figures.use_style()
+        random.seed(0)  # not before: Python seeds it anew in every forked process
         self.repository.watch_imports()
         sys.addaudithook(self._audit)
         broken = False
         for index, block in enumerate(self.program.blocks):
             if not broken:
-                self._evaluate("early", self._answerable(index))
+                self._evaluate_early(index)
             result = self._check_syntax(index) if not block.run else BlockResult("not-run")
             if block.run and not broken:
                 self._tell({"begin": index})
@@ -194,8 +214,8 @@ class Session:
             self._tell({"end": index, "result": result.to_json()})
         self._tell({"evaluating": len(self.program.expressions)})
         self._evaluate("late", range(len(self.program.expressions)))
-        finished = {"files": self.repository.files(), "cacheable": not self.started_process}
-        self._tell({"finished": finished})
+        self.repository.note_modules()
+        self._tell({"finished": True, "files": self.repository.unreported(), "reached_out": self.reached_out})
 
     def _tell(self, message: dict[str, Any]) -> None:
         self.messages.sendall(_line(message))
@@ -206,10 +226,8 @@ class Session:
         elif event in ("os.listdir", "os.scandir"):
             if sys._getframe(1).f_code.co_filename != "<frozen importlib._bootstrap_external>":
                 self.repository.note(arguments[0] or ".", "/")
-        elif event in STARTS_PROCESS and not self.evaluating:
-            self.started_process = True
-        elif event == "socket.connect":
-            self.started_process = True
+        elif event in REACHES_OUT and not self.evaluating:
+            self.reached_out = True
 
     def _compile(self, index: int) -> types.CodeType:
         block = self.program.blocks[index]
@@ -228,7 +246,7 @@ class Session:
 
     def _execute(self, index: int) -> BlockResult:
         block = self.program.blocks[index]
-        failure = None
+        failure, expected = None, False
         kind = "syntax"
         try:
             code = self._compile(index)
@@ -240,13 +258,14 @@ class Session:
             expected = block.raises in [parent.__name__ for parent in type(error).__mro__]
         if os.getpid() != self.pid:  # a child that the block forked and did not end
             os._exit(0)
-        result = self._judge(block, failure, bool(failure) and expected)
-        try:
-            drawn = figures.capture(self._figure_prefix(index)) if block.figures else ()
-        except Exception as error:
-            result, drawn = BlockResult("failed", failure=self._explain(error, None, "error")), ()
+        result = self._judge(block, failure, expected)
+        if result.status == "ran" and block.figures:
+            try:
+                result = replace(result, figures=figures.capture(self._figure_prefix(index)))
+            except Exception as error:
+                result = BlockResult("failed", failure=self._explain(error, None, "error"))
         figures.close()
-        return self._end_output(replace(result, figures=drawn if result.status == "ran" else ()))
+        return self._end_output(result)
 
     def _judge(self, block: Code, failure: Failure | None, expected: bool) -> BlockResult:
         if block.raises is None:
@@ -262,9 +281,8 @@ class Session:
     def _end_output(self, result: BlockResult) -> BlockResult:
         """Mark the end of what the block printed, and refuse one that leaves standard output unusable."""
         complaint = None
-        for name, descriptor in (("stdout", 1), ("stderr", 2)):
-            stream = getattr(sys, name)
-            if stream is not getattr(sys, f"__{name}__"):
+        for descriptor, (name, stream) in enumerate(self.streams.items(), 1):
+            if getattr(sys, name, None) is not stream:
                 complaint = f"left sys.{name} replaced"
             elif stream.closed:
                 complaint = f"closed sys.{name}"
@@ -296,7 +314,7 @@ class Session:
         name = type(error).__name__
         try:
             text = error.msg if isinstance(error, SyntaxError) else str(error)
-            text = without_addresses(text)[:MOST_TEXT]
+            text = without_addresses(text)[:MOST_MESSAGE]
         except BaseException:
             text = "its message cannot be shown"
         block = self.program.blocks[index] if index is not None else None
@@ -321,21 +339,31 @@ class Session:
         where = f"{place[0]}:{place[1]}: " if place else ""
         return f"{where}{category.__name__}: {message}\n"
 
-    def _settled(self, expression: Expression) -> bool:
-        """Whether an expression can give only one value: it uses no name, or stands at the end of the page."""
-        return expression.after >= len(self.program.blocks) or not _free_names(expression.text)
+    def _evaluate_early(self, after: int) -> None:
+        """Answer the expressions that stand here, as far as their names are bound by now.
 
-    def _answerable(self, after: int) -> list[int]:
-        """The expressions that stand here and whose names are all bound by now."""
-        known = self.module.__dict__.keys() | vars(builtins).keys()
-        return [
-            index
-            for index, expression in enumerate(self.program.expressions)
-            if expression.after == after and not self._settled(expression) and _free_names(expression.text) <= known
-        ]
+        A copy of the process is dear, so it is made only for what could do harm here and could have another value
+        at the end of the page.
+        """
+        namespace = self.module.__dict__
+        known = namespace.keys() | vars(builtins).keys()
+        harmful = []
+        for index, expression in enumerate(self.program.expressions):
+            names = _free_names(expression.text)
+            if expression.after != after or index in self.settled or not names <= known:
+                continue
+            if _is_plain(expression.text):
+                self._tell(self._answer("early", index))
+                continue
+            values_now = [namespace[name] for name in names & namespace.keys()]
+            if names & self.bound_from[after] or any(map(_may_change, values_now)):
+                harmful.append(index)
+            else:
+                self.settled.add(index)
+        self._evaluate("early", harmful)
 
     def _evaluate(self, stage: str, indices: Iterable[int]) -> None:
-        """Answer expressions in a copy of this process, so that they cannot change the page, and outlive any that hang."""
+        """Answer expressions in a copy of this process, where they cannot change the page; outlive any that hang."""
         pending = list(indices)
         if not self.forks:
             for index in pending:
@@ -344,20 +372,26 @@ class Session:
         while pending:
             self.evaluating = True
             reading, writing = os.pipe()
+            state = random.getstate()
             pid = os.fork()
             self.evaluating = False
             if pid == 0:
                 try:
+                    random.setstate(state)
                     self.messages.close()
                     _silence()
+                    copy = os.getpid()
                     for index in pending:
-                        _write(writing, _line(self._answer(stage, index)))
+                        answer = self._answer(stage, index)
+                        if os.getpid() == copy:
+                            _write(writing, _line(answer))
                 finally:
                     os._exit(0)
             os.close(writing)
             failure = self._relay(reading, pid, pending)
             os.close(reading)
             if failure:
+                self.reached_out = True  # what the copy opened died with it
                 self._tell(self._message(stage, pending.pop(0), failure=failure))
 
     def _relay(self, reading: int, pid: int, pending: list[int]) -> Failure | None:
@@ -391,7 +425,9 @@ class Session:
             stage: index,
             "value": value and value.to_json(),
             "failure": failure and failure.to_json(),
-            "settled": self._settled(self.program.expressions[index]),
+            "settled": index in self.settled,
+            "files": self.repository.unreported(),
+            "reached_out": self.reached_out,
         }
 
     def _answer(self, stage: str, index: int) -> dict[str, Any]:
@@ -420,6 +456,7 @@ class Repository:
     def __init__(self, root: Path) -> None:
         self.root = os.path.join(root, "")
         self.seen: set[tuple[str, str]] = set()
+        self.reported: set[tuple[str, str]] = set()
 
     def note(self, path: Any, suffix: str = "") -> None:
         with contextlib.suppress(Exception):  # whatever a page may hand to `open`, it is for `open` to refuse
@@ -441,13 +478,19 @@ class Repository:
         except ValueError:
             return None
 
-    def files(self) -> list[str]:
+    def unreported(self) -> list[str]:
+        """The files opened since this was last asked."""
+        new = self.seen - self.reported
+        self.reported |= new
+        found = {(self.relative(path), suffix) for path, suffix in new}
+        return sorted(path + suffix for path, suffix in found if path)
+
+    def note_modules(self) -> None:
+        """Count modules that were imported before anyone watched."""
         for module in list(sys.modules.values()):
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and os.path.isabs(file):
                 self.note(file)
-        found = {(self.relative(path), suffix) for path, suffix in self.seen}
-        return sorted(path + suffix for path, suffix in found if path)
 
     def watch_imports(self) -> None:
         """Import what lies in the repository through `FreshLoader`."""
@@ -506,12 +549,57 @@ def _line(message: dict[str, Any]) -> bytes:
 
 
 def _bound_names(source: str) -> set[str]:
-    """The names that running a block would bind in the page's namespace."""
+    """The names that running a block would bind in the page's namespace, its functions' `global` ones included."""
     try:
-        symbols = symtable.symtable(source, "<block>", "exec").get_symbols()
+        tables = [symtable.symtable(source, "<block>", "exec")]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()
-    return {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}
+    names = set()
+    for table in tables:
+        tables.extend(table.get_children())
+        for symbol in table.get_symbols():
+            bound = symbol.is_assigned() or symbol.is_imported()
+            if bound and (table.get_type() == "module" or symbol.is_declared_global()):
+                names.add(symbol.get_name())
+    return names
+
+
+def _bound_from(blocks: tuple[Code, ...]) -> list[set[str]]:
+    """For each block, the names that it and those below it bind."""
+    bound: list[set[str]] = [set()]
+    for block in reversed(blocks):
+        bound.insert(0, bound[0] | (_bound_names(block.source) if block.run else set()))
+    return bound
+
+
+def _may_change(value: object) -> bool:
+    """Whether an object could answer otherwise later on under the same name; numbers and library code do not."""
+    if value is None or isinstance(value, (int, float, complex, str, Fraction, Decimal, types.ModuleType)):
+        return False
+    if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
+        return value.__module__ == "__main__"
+    if isinstance(value, tuple):
+        return any(map(_may_change, value))
+    dataclass = getattr(value, "__dataclass_params__", None)
+    if dataclass and dataclass.frozen and type(value).__module__ != "__main__":
+        return any(_may_change(getattr(value, field.name)) for field in fields(value))  # type: ignore[arg-type]
+    return True
+
+
+PLAIN = (
+    *(ast.Expression, ast.Constant, ast.Name, ast.Load, ast.Attribute, ast.Subscript, ast.Slice, ast.Tuple, ast.List),
+    *(ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod),
+    *(ast.UnaryOp, ast.unaryop, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop, ast.IfExp),
+)
+
+
+@functools.cache
+def _is_plain(expression: str) -> bool:
+    """Whether an expression only reads and reckons: no call that could change something or take for ever."""
+    try:
+        return all(isinstance(node, PLAIN) for node in ast.walk(ast.parse(expression.strip(), mode="eval")))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
 
 
 @functools.cache

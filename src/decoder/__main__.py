@@ -1,8 +1,9 @@
-"""The command line: ``python -m decoder check``."""
+"""The command line: ``python -m decoder check``, ``onefile`` and ``audit``."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from typing import ClassVar
 
 import click
 
@@ -10,7 +11,10 @@ import click
 class LazyGroup(click.Group):
     """Imports a command's module when the command is asked for, so that ``--help`` needs no torch."""
 
-    lazy: dict[str, str] = {}  # noqa: RUF012  (command name: "module:attribute")
+    lazy: ClassVar = {  # command name: "module:attribute"
+        "audit": "decoder.audit:command",
+        "models": "decoder.families:models_command",
+    }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*super().list_commands(ctx), *self.lazy})
@@ -29,7 +33,7 @@ def main() -> None:
 
 @main.command()
 def check() -> None:
-    """Run the decoder's self-check and print the parameters of the default design."""
+    """Run the self-check; print the default design's parameters."""
     from decoder.check import self_check
 
     raise SystemExit(self_check())
@@ -38,7 +42,7 @@ def check() -> None:
 @main.command()
 @click.argument("path", type=click.Path(dir_okay=False, writable=True), default="architecture.py")
 def onefile(path: str) -> None:
-    """Write the decoder as one file that needs torch alone to PATH."""
+    """Write the decoder to PATH as one file that needs torch alone."""
     from decoder.onefile import one_file
 
     with click.open_file(path, "w", encoding="utf-8") as file:

@@ -45,9 +45,9 @@ def causal_mask(queries: Tensor, keys: Tensor, window: int | None = None) -> Ten
 
 def alibi_bias(queries: Tensor, keys: Tensor, visible: Tensor, heads: int, dtype: torch.dtype) -> Tensor:
     """ALiBi as a mask to add to the scores: minus slope times distance, -inf where not visible, (B, H, T, S)."""
-    distance = (queries[:, None, :, None] - keys[:, None, None, :]).to(dtype)
-    slopes = alibi_slopes(heads, dtype, queries.device)[:, None, None]
-    return (-slopes * distance).masked_fill(~visible, -torch.inf)
+    distance = queries[:, None, :, None] - keys[:, None, None, :]
+    slopes = alibi_slopes(heads, torch.promote_types(dtype, torch.float32), queries.device)[:, None, None]
+    return (-slopes * distance).masked_fill(~visible, -torch.inf).to(dtype)
 
 
 def repeat_kv(x: Tensor, times: int) -> Tensor:

@@ -21,57 +21,15 @@ from sympy import Expr, Integer, Min, ceiling
 
 from decoder import formula as faces
 from decoder.config import Config
+
+# isort: off
 from decoder.notation import (
-    MEANING,
-    B,
-    E,
-    H,
-    K,
-    L,
-    L_e,
-    L_f,
-    L_w,
-    N,
-    P,
-    T,
-    V,
-    a,
-    b_e,
-    b_h,
-    b_k,
-    b_m,
-    b_o,
-    b_q,
-    b_r,
-    b_v,
-    bits,
-    c,
-    d,
-    e,
-    g,
-    h,
-    k,
-    m,
-    m_e,
-    m_s,
-    n,
-    n_e,
-    n_f,
-    p,
-    q,
-    q_1,
-    q_h,
-    r,
-    s,
-    specialise,
-    u,
-    v,
-    values,
-    w,
-    x,
-    y,
-    z,
+    MEANING, specialise, values,
+    B, E, H, K, L, N, P, T, V, L_e, L_f, L_w, a, b_e, b_h, b_k, b_m, b_o, b_q, b_r, b_v, bits, c, d, e, g, h, k, m,
+    m_e, m_s, n, n_e, n_f, p, q, q_1, q_h, r, s, u, v, w, x, y, z,
 )  # fmt: skip
+# isort: on
+
 
 Pairs = Literal["causal", "halved", "all"]
 Layout = Literal["12-byte", "16-byte"]
@@ -158,13 +116,10 @@ FORMULAS: dict[str, Expr] = {
     "forward_per_token_weights": 2 * _matmul_weights,
     "attention_per_token_per_key": 2 * L * _score_and_value,
     "forward_weights": 2 * B * T * _matmul_weights,
-    "attention_causal": B
-    * _score_and_value
-    * ((L - L_w) * _twice_pairs["causal"][0] + L_w * _twice_pairs["causal"][1]),
-    "attention_halved": B
-    * _score_and_value
-    * ((L - L_w) * _twice_pairs["halved"][0] + L_w * _twice_pairs["halved"][1]),
-    "attention_all": B * _score_and_value * ((L - L_w) * _twice_pairs["all"][0] + L_w * _twice_pairs["all"][1]),
+    **{
+        f"attention_{pairs}": B * _score_and_value * ((L - L_w) * full + L_w * windowed)
+        for pairs, (full, windowed) in _twice_pairs.items()
+    },
     "six_n": 6 * (_total - P * d - u * V * e) + 12 * L * H * h * T,
     "cache_bytes_per_token": _bytes(L * _cached_values),
     "cache_bytes": _bytes(B * T * L * _cached_values),
@@ -218,7 +173,7 @@ def _known(name: str, value: object, known: object) -> None:
 
 
 def bytes_text(number: int) -> str:
-    """Bytes exactly, then in a decimal unit (kB is 10**3, GB is 10**9) and in a binary one (KiB is 2**10, GiB 2**30)."""
+    """Bytes exactly, then in a decimal unit (kB is 10**3, GB is 10**9) and in a binary one (KiB is 2**10)."""
     for power, (decimal, binary) in reversed(list(enumerate(UNITS, start=1))):
         if number >= 1024**power:
             return f"{number:,} bytes ({number / 1000**power:,.2f} {decimal}, {number / 1024**power:,.2f} {binary})"

@@ -77,7 +77,8 @@ class KVCache:
     """The caches of all layers, and where the rows stand.
 
     ``capacity`` is the number of tokens to reserve room for, by default the context. The dtype, device and batch
-    size are those of the first call's keys.
+    size are those of the first call's keys. A cache is written in place: use it under ``torch.no_grad()``, and train
+    without one. Raises ValueError for a capacity that is no whole number from 1 to the context.
     """
 
     def __init__(self, config: Config, capacity: int | None = None) -> None:

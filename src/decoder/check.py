@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -40,7 +41,7 @@ def require_close(found: Tensor, expected: Tensor, what: str, tolerance: float =
     require(gap <= tolerance, f"{what}: off by {gap:.3g}, more than {tolerance:g}")
 
 
-def small_decoder(seed: int = 0, **changes: object) -> Decoder:
+def small_decoder(seed: int = 0, **changes: Any) -> Decoder:
     """A decoder of the sizes of `SMALL` in float64, its weights large enough that each part shows in the scores."""
     torch.manual_seed(seed)
     model = Decoder(SMALL.replace(**changes)).double()
@@ -156,7 +157,7 @@ def causality() -> None:
 
 def shift_invariance() -> None:
     """Attention sees offsets only: moving all tokens by 5 positions changes nothing."""
-    attention, x = small_decoder().blocks[0].attention, some_stream()
+    attention, x = Attention(SMALL).double(), some_stream()
     here, there = View(rotation(7)), View(rotation(7, offset=5))
     require_close(attention(x, here), attention(x, there), "attention 5 positions later")
 
@@ -171,27 +172,30 @@ def block_reference() -> None:
     def norm(x: Tensor, weight: Tensor) -> Tensor:
         return F.rms_norm(x, (SMALL.width,), weight, SMALL.norm_eps)
 
-    part, ffn = block.attention, block.feed_forward
-    q, k, v = (F.linear(norm(x, block.attention_norm.weight), p.weight) for p in (part.q, part.k, part.v))
-    q, k, v = (y.unflatten(-1, (-1, SMALL.head_width)).transpose(1, 2) for y in (q, k, v))
+    weights = dict(block.named_parameters())
+    y = norm(x, weights["attention_norm.weight"])
+    q, k, v = (F.linear(y, weights[f"attention.{name}.weight"]) for name in "qkv")
+    q, k, v = (part.unflatten(-1, (-1, SMALL.head_width)).transpose(1, 2) for part in (q, k, v))
     q, k = apply_rotary(q, *rotation(7)), apply_rotary(k, *rotation(7))
-    heads = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-    middle = x + F.linear(heads.transpose(1, 2).flatten(2), part.o.weight)
-    y = norm(middle, block.feed_forward_norm.weight)
-    gate = F.linear(y, ffn.gate.weight)
-    hidden = gate / (1 + torch.exp(-gate)) * F.linear(y, ffn.up.weight)
-    require_close(block(x, view), middle + F.linear(hidden, ffn.down.weight), "a block and its formula")
+    heads = F.scaled_dot_product_attention(query=q, key=k, value=v, enable_gqa=True, is_causal=True)
+    middle = x + F.linear(heads.transpose(1, 2).flatten(2), weights["attention.o.weight"])
+    y = norm(middle, weights["feed_forward_norm.weight"])
+    gate = F.linear(y, weights["feed_forward.gate.weight"])
+    hidden = gate / (1 + torch.exp(-gate)) * F.linear(y, weights["feed_forward.up.weight"])
+    require_close(
+        block(x, view), middle + F.linear(hidden, weights["feed_forward.down.weight"]), "a block and its formula"
+    )
 
 
 def final_norm_reference() -> None:
     """Scores are the head times the normalized stream."""
     model = small_decoder()
-    for block in model.blocks:
-        nn.init.zeros_(block.attention.o.weight)
-        nn.init.zeros_(block.feed_forward.down.weight)
-    ids = some_ids()
+    weights, ids = dict(model.named_parameters()), some_ids()
+    for name, weight in weights.items():
+        if name.endswith(("attention.o.weight", "feed_forward.down.weight")):
+            nn.init.zeros_(weight)
     x = model.embedding.weight[ids]
-    expected = F.rms_norm(x, (SMALL.width,), model.final_norm.weight, SMALL.norm_eps) @ model.embedding.weight.T
+    expected = F.rms_norm(x, (SMALL.width,), weights["final_norm.weight"], SMALL.norm_eps) @ model.embedding.weight.T
     require_close(model(ids), expected, "the scores of a stack that adds nothing")
 
 
@@ -213,14 +217,14 @@ def cached_step() -> None:
     require(cache.nbytes == expected, f"the cache holds {cache.nbytes} bytes, not {expected}")
 
 
-class Scripted(nn.Module):
-    """Stands in for a decoder: after token i comes ``script[i]``."""
+class Scripted(Decoder):
+    """Scores by a script: after token i comes ``script[i]``."""
 
-    def __init__(self, script: dict[int, int], config: Config = SMALL) -> None:
-        super().__init__()
-        self.config, self.script, self.calls = config, script, 0
+    def __init__(self, script: dict[int, int]) -> None:
+        super().__init__(SMALL)
+        self.script, self.calls = script, 0
 
-    def forward(self, ids: Tensor, *_: object, **__: object) -> Tensor:
+    def forward(self, ids: Tensor, *_: Any, **__: Any) -> Tensor:
         self.calls += 1
         if ids.shape[1] > self.config.context:
             raise ValueError("ids must fit the context")

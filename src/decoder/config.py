@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 Norm = Literal["rms", "layer"]
 NormScale = Literal["weight", "one_plus_weight", "none"]
@@ -76,7 +76,7 @@ class RopeScaling:
     def __post_init__(self) -> None:
         _choice("rope_scaling.kind", self.kind, RopeScalingKind)
         _number("rope_scaling.factor", self.factor)
-        _whole("rope_scaling.original_context", self.original_context, 1)
+        _whole("rope_scaling.original_context", self.original_context, 2 if self.kind == "longrope" else 1)
         for name in ("beta_fast", "beta_slow", "low_frequency", "high_frequency"):
             _number(f"rope_scaling.{name}", getattr(self, name))
         for name in ("attention_factor", "mscale", "mscale_all_dim"):
@@ -87,7 +87,8 @@ class RopeScaling:
                 _number(f"rope_scaling.{name}[{i}]", value)
         if self.kind == "llama3" and self.high_frequency <= self.low_frequency:
             raise ValueError(
-                f"rope_scaling.high_frequency must be above low_frequency {self.low_frequency}, got {self.high_frequency}"
+                "rope_scaling.high_frequency must be above rope_scaling.low_frequency, "
+                f"got {self.high_frequency} and {self.low_frequency}"
             )
         if self.kind == "longrope" and (not self.short_factors or len(self.short_factors) != len(self.long_factors)):
             raise ValueError(
@@ -98,7 +99,7 @@ class RopeScaling:
 
 @dataclass(frozen=True)
 class LatentAttention:
-    """Multi-head latent attention (DeepSeek-V2, 2405.04434, section 2.1): the cache holds one latent and one rotary key."""
+    """Multi-head latent attention (DeepSeek-V2, 2405.04434, section 2.1): one latent and one rotary key are cached."""
 
     kv_rank: int  # c: width of the cached latent
     rope_width: int  # r: width of the shared rotary key
@@ -149,13 +150,13 @@ class Config:
 
     # sizes
     vocab: int = 32_000
-    width: int = 768
-    layers: int = 12
-    heads: int = 12
-    kv_heads: int = 4
-    head_width: int = None  # type: ignore[assignment]  # None: width / heads
-    hidden: int = 2_048
     context: int = 2_048
+    layers: int = 12
+    width: int = 768
+    hidden: int = 2_048
+    heads: int = 12
+    head_width: int = None  # type: ignore[assignment]  # None: width / heads
+    kv_heads: int = 4
 
     # norms
     norm: Norm = "rms"
@@ -230,10 +231,10 @@ class Config:
         ):  # fmt: skip
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        for name, kind in (("rope_scaling", RopeScaling), ("latent", LatentAttention), ("experts", Experts)):
+        for name, part in (("rope_scaling", RopeScaling), ("latent", LatentAttention), ("experts", Experts)):
             value = getattr(self, name)
-            if value is not None and not isinstance(value, kind):
-                raise ValueError(f"{name} must be a {kind.__name__} or None, got {value!r}")
+            if value is not None and not isinstance(value, part):
+                raise ValueError(f"{name} must be a {part.__name__} or None, got {value!r}")
         self._check_positions()
         self._check_attention()
         self._check_block()
@@ -246,9 +247,16 @@ class Config:
             limit = self.latent.rope_width if self.latent else self.head_width
             if self.rotary_width % 2 or self.rotary_width > limit:
                 raise ValueError(
-                    f"rotary_width must be even and at most {limit}, the width of a rotated head, got {self.rotary_width}"
+                    f"rotary_width must be even and at most {limit}, the width of a rotated head, "
+                    f"got {self.rotary_width}"
                 )
         scaling = self.rope_scaling
+        if scaling is not None and scaling.kind in ("ntk", "dynamic") and self.rotary_width < 4:
+            raise ValueError(
+                f"rotary_width must be at least 4 for rope_scaling.kind {scaling.kind!r}, got {self.rotary_width}"
+            )
+        if scaling is not None and scaling.kind == "yarn" and self.rope_base <= 1:
+            raise ValueError(f"rope_base must be above 1 for rope_scaling.kind 'yarn', got {self.rope_base}")
         if scaling is not None and scaling.kind == "longrope" and len(scaling.short_factors) * 2 != self.rotary_width:
             raise ValueError(
                 f"rope_scaling.short_factors must hold {self.rotary_width // 2} numbers, one per rotated pair, "
@@ -285,7 +293,7 @@ class Config:
         if self.experts is not None:
             _layer_numbers("experts.dense_layers", self.experts.dense_layers, self.layers)
 
-    def replace(self, **changes: object) -> Config:
+    def replace(self, **changes: Any) -> Config:
         """A copy with some fields changed, validated anew.
 
         What had been derived stays as it is, so a change of ``width`` or ``heads`` names ``head_width`` too

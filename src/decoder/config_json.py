@@ -219,6 +219,12 @@ class _File:
             raise self.error(name, value, f"must be above 0 and at most {LARGEST_NUMBER:g}")
         return value
 
+    def named(self, field_name: str) -> str:
+        """A value already read, with its key: for the other side of a contradiction."""
+        value = self.values[field_name]
+        origin = "" if value.origin == "stated" else f" ({value.origin})"
+        return f"{value.key} {value.value}{origin}"
+
     def derive(self, field_name: str, value: Any, key: str | None = None) -> Any:
         self.values[field_name] = Value(value, "derived", key)
         return value
@@ -384,7 +390,7 @@ def _still_layers(file: _File, layers: int) -> tuple[int, ...]:
         step = 4 if step is REQUIRED else file.whole("no_rope_layer_interval", step)
         return tuple(layer for layer in range(layers) if (layer + 1) % step == 0)
     if not isinstance(stated, list) or len(stated) != layers or any(rotates not in (0, 1) for rotates in stated):
-        raise file.error("no_rope_layers", stated, f"must be {layers} numbers, 1 for a layer with rotary positions")
+        raise file.error("no_rope_layers", stated, f"must be {layers} numbers, 1 where the layer rotates")
     return tuple(layer for layer, rotates in enumerate(stated) if not rotates)
 
 
@@ -399,6 +405,11 @@ def _cohere2(file: _File, read: dict[str, Any]) -> None:
     read["no_rope_layers"] = file.derive("no_rope_layers", still, "layer_types")
 
 
+def _heads_fill_width(file: _File, read: dict[str, Any]) -> None:
+    if read["heads"] * read["head_width"] != read["width"]:
+        raise file.error("head_dim", read["head_width"], f"must be {file.named('width')} / {file.named('heads')}")
+
+
 def _deepseek(file: _File, read: dict[str, Any]) -> None:
     latent, scaling = read["latent"], read["rope_scaling"]
     stated = file.get("head_dim")
@@ -411,6 +422,7 @@ def _deepseek(file: _File, read: dict[str, Any]) -> None:
         read["attention_scale"] = file.derive("attention_scale", read["head_width"] ** -0.5 * growth**2)
 
 
+_ONE_KIND_OF_HEAD = {"kv_heads": DERIVED, "head_width": DERIVED}  # the class reads no key for them
 _LLAMA = {
     **_sizes(width=4096, layers=32, heads=32, hidden=11008, vocab=32000, context=2048),
     **_rms(),
@@ -524,6 +536,7 @@ FAMILIES: dict[str, Family] = {
     "gpt_neox": Family(
         {
             **_sizes(width=6144, layers=44, heads=64, hidden=24576, vocab=50432, context=2048),
+            **_ONE_KIND_OF_HEAD,
             **_layer_norm("layer_norm_eps"),
             **_plain("hidden_act", default="gelu", bias=True),
             "attention_bias": biases("attention_bias", default=True),
@@ -536,6 +549,7 @@ FAMILIES: dict[str, Family] = {
     "opt": Family(
         {
             **_sizes(width=768, layers=12, heads=12, vocab=50272, context=2048),
+            **_ONE_KIND_OF_HEAD,
             "hidden": whole("ffn_dim", default=3072),
             "embedding_width": whole("word_embed_proj_dim", default=DERIVED),
             "norm": "layer",
@@ -651,7 +665,7 @@ FAMILIES: dict[str, Family] = {
             "width": whole("hidden_size", default=2048),
             "layers": whole("num_hidden_layers", default=24),
             "kv_heads": whole("num_key_value_heads", default=4),
-            "head_width": whole("head_dim", default=DERIVED),
+            "head_width": replace(whole("head_dim", default=DERIVED), null=REQUIRED),
             "hidden": whole("intermediate_size", default=6144),
         },
         rope=Rope(),
@@ -726,7 +740,7 @@ FAMILIES: dict[str, Family] = {
     "olmo2": Family({**_OLMO, **_rms(1e-5), "norm_placement": "output", "qk_norm": "full"}, rope=Rope()),
     "olmo3": Family(
         {**_OLMO, **_rms(1e-5), "norm_placement": "output", "qk_norm": "full"},
-        rope=Rope(base=500_000.0),
+        rope=Rope(base=500_000.0, base_windowed=500_000.0),
         windows=Windows(_WINDOW, slides=_every(None, 4)),
     ),
     "olmoe": Family(
@@ -746,6 +760,7 @@ FAMILIES: dict[str, Family] = {
             "per_token": whole("num_experts_per_tok", default=8),
             "hidden": "hidden",
         },
+        finish=_heads_fill_width,
         expressed={"clip_qkv": (None,)},
     ),
     "cohere": Family(
@@ -791,7 +806,7 @@ FAMILIES: dict[str, Family] = {
     "deepseek_v2": Family(
         {
             **_LLAMA,
-            "kv_heads": whole("num_key_value_heads", default=DERIVED),
+            "vocab": whole("vocab_size", default=102400),
             "head_width": DERIVED,
         },
         rope=Rope("adjacent", part_keys=()),
@@ -799,7 +814,7 @@ FAMILIES: dict[str, Family] = {
             "count": whole("n_routed_experts", "num_experts", default=64),
             "per_token": whole("num_experts_per_tok"),
             "hidden": whole("moe_intermediate_size", default=1407),
-            "shared": whole("n_shared_experts", default=2, null=0, least=0),
+            "shared": whole("n_shared_experts", default=2, least=0),
         },
         dense_layer=_dense_first(0),
         latent=_DEEPSEEK_LATENT,
@@ -821,7 +836,7 @@ FAMILIES: dict[str, Family] = {
             "count": whole("n_routed_experts", "num_local_experts", default=256),
             "per_token": whole("num_experts_per_tok", default=8),
             "hidden": whole("moe_intermediate_size", default=2048),
-            "shared": whole("n_shared_experts", default=1, null=0, least=0),
+            "shared": whole("n_shared_experts", default=1, least=0),
             "selection_bias": True,
         },
         dense_layer=_dense_first(3),
@@ -1015,13 +1030,13 @@ def _heads(file: _File, family: Family, read: dict[str, Any]) -> None:
     if read.get("kv_heads") is DERIVED:
         read["kv_heads"] = file.derive("kv_heads", heads)
     if heads % read["kv_heads"]:
-        raise file.error(
-            file.values["kv_heads"].key or "kv_heads", read["kv_heads"], f"must divide the {heads} attention heads"
-        )
+        key = file.values["kv_heads"].key or file.values["heads"].key
+        raise file.error(str(key), read["kv_heads"], f"must divide {file.named('heads')}")
     if family.latent is None and read.get("head_width") is DERIVED:
         if width % heads:
-            raise file.error(file.values["heads"].key, heads, f"must divide the width {width} where head_dim is absent")
-        read["head_width"] = file.derive("head_width", width // heads)
+            rule = f"must divide {file.named('width')} where no head_dim is stated"
+            raise file.error(str(file.values["heads"].key), heads, rule)
+        read["head_width"] = file.derive("head_width", width // heads, "head_dim")
 
 
 def _windows(file: _File, windows: Windows | None, read: dict[str, Any]) -> None:
@@ -1033,8 +1048,7 @@ def _windows(file: _File, windows: Windows | None, read: dict[str, Any]) -> None
         if not isinstance(types, list) or any(kind not in known for kind in types):
             raise file.error("layer_types", types, f"must be a list of {' and '.join(known)}")
         if len(types) != layers:
-            count = file.values["layers"]
-            raise file.error("layer_types", types, f"must have one entry a layer, {count.value} by {count.key}")
+            raise file.error("layer_types", types, f"must have one entry a layer, {file.named('layers')}")
         sliding = tuple(layer for layer, kind in enumerate(types) if kind == "sliding_attention")
     window = None
     if windows is not None:
@@ -1081,7 +1095,12 @@ def _rotary(file: _File, rope: Rope | None, read: dict[str, Any]) -> None:
         part = _rope_number(
             file, "rotary_part", full, "partial_rotary_factor", rope.part_keys, rope.part, holder, most=1.0
         )
-        read["rotary_width"] = file.derive("rotary_width", int(read["head_width"] * part))
+        rotated = file.derive("rotary_width", int(read["head_width"] * part))
+        if rotated < 2 or rotated % 2:
+            origin = f"{file.named('width')}, {file.named('heads')}, head_dim {file.values['head_width'].origin}"
+            rule = f"must rotate an even number of coordinates, got {rotated} of {read['head_width']} ({origin})"
+            raise file.error(file.values["rotary_part"].key or "", part, rule)
+        read["rotary_width"] = rotated
     read["rope_scaling"] = _rope_scaling(file, rope, full, read, holder)
 
 

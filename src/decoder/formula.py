@@ -8,31 +8,23 @@ that could leave the whole numbers is refused. JavaScript gets BigInt, so no fig
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
 
 import sympy
-from sympy.printing.str import StrPrinter
+from sympy.printing.printer import Printer
 
 
-class _ExactPrinter(StrPrinter):
-    """The whole-number subset of SymPy, printed so that evaluation is exact."""
+class _ExactPrinter(Printer):
+    """The whole-number subset of SymPy, printed so that evaluation is exact; all else is refused."""
+
+    printmethod = "_exact"
 
     language = "Python"
     literal = "{}"
-    ceiling = "-(-({0}) // ({1}))"
+    ceiling = "(-(-({0}) // ({1})))"
     floor = "(({0}) // ({1}))"
 
     def emptyPrinter(self, expr: sympy.Basic) -> str:
         raise ValueError(f"{self.language}: no exact form for {type(expr).__name__} in {expr}")
-
-    def _print_Basic(self, expr: sympy.Basic) -> str:
-        return self.emptyPrinter(expr)
-
-    _print_Function = _print_Basic
-    _print_Float = _print_Basic
-    _print_NumberSymbol = _print_Basic
-    _print_Infinity = _print_Basic
-    _print_NaN = _print_Basic
 
     def _print_Symbol(self, expr: sympy.Symbol) -> str:
         return expr.name
@@ -40,20 +32,16 @@ class _ExactPrinter(StrPrinter):
     def _print_Integer(self, expr: sympy.Integer) -> str:
         return self.literal.format(expr.p)
 
-    _print_Zero = _print_One = _print_NegativeOne = _print_Integer
-
     def _print_Rational(self, expr: sympy.Rational) -> str:
         raise ValueError(f"{self.language}: {expr} is not a whole number; wrap the division in ceiling or floor")
 
-    _print_Half = _print_Rational
-
-    def _print_Add(self, expr: sympy.Add, order: str | None = None) -> str:
-        return "(" + " + ".join(self._print(term) for term in self._as_ordered_terms(expr)) + ")"
+    def _print_Add(self, expr: sympy.Add) -> str:
+        return "(" + " + ".join(self._print(term) for term in expr.as_ordered_terms()) + ")"
 
     def _print_Mul(self, expr: sympy.Mul) -> str:
         return "(" + " * ".join(self._print(factor) for factor in expr.as_ordered_factors()) + ")"
 
-    def _print_Pow(self, expr: sympy.Pow, rational: bool = False) -> str:
+    def _print_Pow(self, expr: sympy.Pow) -> str:
         if not (expr.exp.is_Integer and expr.exp.p > 0):
             raise ValueError(f"{self.language}: {expr} is not a whole-number power")
         return f"({self._print(expr.base)} ** {self._print(expr.exp)})"
@@ -139,7 +127,8 @@ def javascript_module(formulas: Mapping[str, sympy.Expr], symbols: Iterable[symp
         "",
         "function whole(values, name) {",
         "  const value = values[name];",
-        '  if (typeof value === "bigint" ? value >= 0n : Number.isSafeInteger(value) && value >= 0) return BigInt(value);',
+        '  const exact = typeof value === "bigint" || Number.isSafeInteger(value);',
+        "  if (exact && value >= 0) return BigInt(value);",
         "  throw new RangeError(`${name} must be a whole number from 0, got ${value}`);",
         "}",
         "",
@@ -149,13 +138,7 @@ def javascript_module(formulas: Mapping[str, sympy.Expr], symbols: Iterable[symp
         used = sorted(symbol.name for symbol in expr.free_symbols)
         lines.append(f"  {name}(values) {{")
         if used:
-            lines.append(
-                f"    const [{', '.join(used)}] = {used!r}.map((name) => whole(values, name));".replace("'", '"')
-            )
+            listed = ", ".join(f'"{name}"' for name in used)
+            lines.append(f"    const [{', '.join(used)}] = [{listed}].map((name) => whole(values, name));")
         lines += [f"    return {javascript(expr)};", "  },"]
     return "\n".join([*lines, "};", ""])
-
-
-def exact_ratio(numerator: int, denominator: int) -> Fraction:
-    """A quotient without rounding; ``float`` of it is the double that ``ratio`` of the module gives."""
-    return Fraction(numerator, denominator)

@@ -45,7 +45,7 @@ def generate(
     if attention_mask is not None:
         left_padding(attention_mask, ids)
     limit = min(ids.shape[1] + new_tokens, config.context)
-    finished = torch.zeros(ids.shape[0], dtype=torch.bool, device=ids.device)
+    finished = torch.zeros_like(ids[:, 0], dtype=torch.bool)  # (B,)
     cache = KVCache(config, limit) if cached else None
     unread, mask = ids, attention_mask
     with torch.no_grad(), evaluation_mode(model):
@@ -66,7 +66,8 @@ def choose(
     """One token a row: (B, V) -> (B,). Ties at the cut of ``top_k`` are all kept."""
     if temperature == 0:
         return scores.argmax(-1)
-    scores = scores.float() / temperature
+    scores = scores.float()
+    scores = (scores - scores.amax(-1, keepdim=True)) / max(temperature, torch.finfo(scores.dtype).tiny)
     if top_k is not None:
         scores = keep_top_k(scores, top_k)
     return torch.multinomial(scores.softmax(-1), 1, generator=generator)[:, 0]
@@ -80,12 +81,14 @@ def keep_top_k(scores: Tensor, k: int) -> Tensor:
 
 @contextmanager
 def evaluation_mode(model: torch.nn.Module) -> Iterator[None]:
-    training = model.training
+    """Evaluation mode inside, and afterwards each module's own mode again."""
+    modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
         yield
     finally:
-        model.train(training)
+        for module, training in modes:
+            module.training = training
 
 
 def _grown(attention_mask: Tensor | None, ids: Tensor) -> Tensor | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -53,21 +54,12 @@ class Decoder(nn.Module):
         sequence of calls. ``attention_mask``, (B, T), is 0 for the left padding of these ids and 1 for real tokens;
         positions count real tokens. Scores at padding mean nothing. Raises ValueError for anything else.
         """
-        past = 0 if cache is None else cache.length
-        padding = self._check(ids, past, cache, attention_mask)
-        positions = torch.arange(past, past + ids.shape[1], device=ids.device)[None]  # (1, T)
-        if padding is not None:
-            positions = positions - padding  # (B, T)
+        caches = [None] * self.config.layers if cache is None else cache.layers
+        positions, padding = self._place(ids, cache, attention_mask)  # (1 or B, T), (B, 1)
         x = self._embed(ids, positions)  # (B, T, d)
-        views: dict[bool, View] = {}  # one for full layers, one for windowed ones
-        for layer, block in enumerate(self.blocks):
-            held = None if cache is None else cache.layers[layer]
-            windowed = layer in self.config.windowed_layers
-            if windowed not in views:
-                views[windowed] = self._view(positions, padding, windowed, held, x.dtype)
-            x = block(x, views[windowed], held)  # (B, T, d)
-        if cache is not None:
-            cache.padding = padding
+        views = self._views(positions, padding, caches, x.dtype)
+        for block, view, held in zip(self.blocks, views, caches, strict=True):
+            x = block(x, view, held)  # (B, T, d)
         return self._logits(x[:, -1:] if last_only else x)  # (B, T, V)
 
     def _embed(self, ids: Tensor, positions: Tensor) -> Tensor:  # (B, T) -> (B, T, d)
@@ -81,52 +73,55 @@ class Decoder(nn.Module):
             x = x + sinusoidal_positions(positions.clamp(min=0), self.config.width, x.dtype)
         return self.embedding_norm(x)
 
-    def _view(
-        self, positions: Tensor, padding: Tensor | None, windowed: bool, held: LayerCache | None, dtype: torch.dtype
-    ) -> View:
-        """What the layers of one kind see; a mask only where `View`'s default does not say it."""
-        config, new = self.config, positions.shape[1]
-        window = config.window if windowed else None
-        past = 0 if held is None else held.length
-        rotation = layer_rotation(config, positions.clamp(min=0), windowed, past + new, dtype)
-        keys = (torch.arange(new, device=positions.device) if held is None else held.indices(new, positions.device))[
-            None
-        ]
-        plain = padding is None and (past == 0 or new == 1) and (window is None or keys.shape[1] <= window)
-        if plain and config.positions != "alibi":
-            return View(rotation)
-        if padding is not None:
-            keys = keys - padding  # (B, S)
-        visible = causal_mask(positions, keys, window)  # (B, 1, T, S)
-        if config.positions != "alibi":
-            return View(rotation, visible)
-        return View(rotation, alibi_bias(positions, keys, visible, config.heads, dtype))
-
     def _logits(self, x: Tensor) -> Tensor:  # (B, T, d) -> (B, T, V)
         logits = self.head(self.embedding_out(self.final_norm(x)))
         if self.config.logit_scale != 1:
             logits = logits * self.config.logit_scale
         return logits if self.config.logit_softcap is None else softcap(logits, self.config.logit_softcap)
 
-    def _check(self, ids: Tensor, past: int, cache: KVCache | None, attention_mask: Tensor | None) -> Tensor | None:
-        """Refuse what cannot be read; return the left padding of each row, (B, 1), or None without any."""
-        config = self.config
-        check_ids(ids, config)
+    def _views(
+        self, positions: Tensor, padding: Tensor | None, caches: Sequence[LayerCache | None], dtype: torch.dtype
+    ) -> list[View]:
+        """What each layer sees; layers of one kind, windowed or full, share one view."""
+        kinds = [layer in self.config.windowed_layers for layer in range(self.config.layers)]
+        made = {kind: self._view(positions, padding, kind, caches[kinds.index(kind)], dtype) for kind in set(kinds)}
+        return [made[kind] for kind in kinds]
+
+    def _view(
+        self, positions: Tensor, padding: Tensor | None, windowed: bool, held: LayerCache | None, dtype: torch.dtype
+    ) -> View:
+        """A mask is made only where `View`'s default does not say it."""
+        config, new = self.config, positions.shape[1]
+        past = 0 if held is None else held.length
+        window = config.window if windowed else None
+        rotation = layer_rotation(config, positions.clamp(min=0), windowed, dtype)
+        keys = torch.arange(new, device=positions.device) if held is None else held.indices(new, positions.device)
+        plain = padding is None and (past == 0 or new == 1) and (window is None or len(keys) <= window)
+        if plain and config.positions != "alibi":
+            return View(rotation)
+        keys = keys[None] if padding is None else keys - padding  # (1 or B, S)
+        visible = causal_mask(positions, keys, window)  # (1 or B, 1, T, S)
+        if config.positions != "alibi":
+            return View(rotation, visible)
+        return View(rotation, alibi_bias(positions, keys, visible, config.heads, dtype))
+
+    def _place(self, ids: Tensor, cache: KVCache | None, attention_mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Refuse what cannot be read; say where each token stands, (1 or B, T), and each row's left padding, (B, 1)."""
+        check_ids(ids, self.config)
+        past, padding = (0, None) if cache is None else (cache.length, cache.padding)
         total = past + ids.shape[1]
-        if total > config.context:
-            raise ValueError(f"ids must fit the context of {config.context} tokens, got {total} with the cached ones")
+        if total > self.config.context:
+            raise ValueError(
+                f"ids must fit the context of {self.config.context} tokens, got {total} with the cached ones"
+            )
         if cache is not None:
-            cache.check(config, *ids.shape)
-        padding = None if cache is None else cache.padding
-        if attention_mask is None:
-            return padding
-        new = left_padding(attention_mask, ids)
-        if not new.any():
-            return padding
-        before = torch.zeros_like(new) if padding is None else padding
-        if ((new > 0) & (before < past)).any():
-            raise ValueError("attention_mask must be left padding: a row has padding after its cached tokens")
-        return before + new
+            cache.check(self.config, *ids.shape)
+        if attention_mask is not None:
+            padding = more_padding(padding, left_padding(attention_mask, ids), past)
+        if cache is not None:
+            cache.padding = padding
+        positions = torch.arange(past, total, device=ids.device)[None]
+        return (positions, None) if padding is None else (positions - padding, padding)
 
     def _initialize(self) -> None:
         for name, module in self.named_modules():
@@ -163,6 +158,16 @@ def left_padding(attention_mask: Tensor, ids: Tensor) -> Tensor:
     if (real[:, 1:] < real[:, :-1]).any():
         raise ValueError("attention_mask must be left padding: zeros first, then ones, in every row")
     return (1 - real).sum(1, keepdim=True)
+
+
+def more_padding(padding: Tensor | None, new: Tensor, past: int) -> Tensor | None:
+    """The padding of the rows after ``new`` more, (B, 1) each: only a row that is all padding so far may have more."""
+    if not new.any():
+        return padding
+    padding = torch.zeros_like(new) if padding is None else padding
+    if ((new > 0) & (padding < past)).any():
+        raise ValueError("attention_mask must be left padding: a row has padding after its cached tokens")
+    return padding + new
 
 
 def parameter_count(model: nn.Module) -> int:

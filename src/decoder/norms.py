@@ -14,7 +14,7 @@ from decoder.config import Config, NormScale
 
 def wide(x: Tensor) -> Tensor:
     """``x`` in the dtype that sums are taken in: float32 for half types, its own dtype otherwise."""
-    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def rms_norm(x: Tensor, eps: float) -> Tensor:

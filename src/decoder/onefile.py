@@ -7,6 +7,7 @@ hand. Everything else stays as written.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -102,4 +103,6 @@ def _heading(name: str, docstring: str) -> str:
 def _import_lines(imports: dict[str, set[str]]) -> str:
     whole = [f"import {module}" for module in sorted(imports) if "" in imports[module]]
     parts = [f"from {m} import {', '.join(sorted(imports[m] - {''}))}" for m in sorted(imports) if imports[m] - {""}]
-    return "\n".join(whole + parts)
+    standard = [line for line in whole + parts if line.split()[1].split(".")[0] in sys.stdlib_module_names]
+    others = [line for line in whole + parts if line not in standard]
+    return "\n".join([*standard, "", *others])

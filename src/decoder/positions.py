@@ -25,8 +25,9 @@ def rotary_frequencies(
 ) -> Tensor:
     """Radians per position of each rotated pair, ``base ** (-2i / width)`` for pair i: (width / 2,).
 
-    ``scaling`` changes them to reach further. ``length`` is the number of tokens seen so far, which decides in the
-    kinds ``dynamic`` and ``longrope`` only. Raises ValueError where ``width`` is odd or too small for the scaling.
+    ``scaling`` changes them to reach further. ``length`` is the number of tokens seen so far. It decides in
+    the kinds ``dynamic`` and ``longrope`` only, where keys that are cached by then keep the frequencies of their call.
+    Raises ValueError for a ``width`` that is odd or, as the ``base``, too small for the scaling.
     """
     if width < 2 or width % 2:
         raise ValueError(f"width must be even and at least 2 to form pairs, got {width}")
@@ -62,6 +63,8 @@ def _base_growth(width: int, scaling: RopeScaling, length: int) -> float:
 
 def _yarn_kept(width: int, base: float, scaling: RopeScaling) -> Tensor:
     """YaRN's ramp (2309.00071, section 3.2): 1 for pairs left as they are, 0 for pairs slowed by the factor."""
+    if base <= 1:
+        raise ValueError(f"rope_base must be above 1 for rope_scaling.kind 'yarn', got {base}")
 
     def pair_that_turns(times: float) -> float:
         return width * math.log(scaling.original_context / (times * 2 * math.pi)) / (2 * math.log(base))
@@ -150,7 +153,7 @@ def alibi_slopes(heads: int, dtype: torch.dtype = torch.float64, device: torch.d
 
 
 def layer_rotation(
-    config: Config, positions: Tensor, windowed: bool, length: int, dtype: torch.dtype
+    config: Config, positions: Tensor, windowed: bool, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor] | None:
     """Cosine and sine for the layers of one kind, (B, 1, T, pairs) each, or None where nothing rotates."""
     if config.positions != "rotary":
@@ -158,6 +161,7 @@ def layer_rotation(
     base, scaling = config.rope_base, config.rope_scaling
     if windowed and config.rope_base_windowed is not None:
         base, scaling = config.rope_base_windowed, None
+    length = int(positions.max()) + 1 if scaling is not None and scaling.kind in ("dynamic", "longrope") else 0
     angle_dtype = torch.float64 if dtype == torch.float64 else torch.float32
     frequencies = rotary_frequencies(config.rotary_width, base, scaling, length, angle_dtype, positions.device)
     cos, sin = rotary_tables(positions[:, None], frequencies, angle_dtype)

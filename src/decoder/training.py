@@ -58,8 +58,8 @@ def training_step(
     optimizer.zero_grad(set_to_none=True)
     loss = language_model_loss(model(ids), next_token_labels(ids, mask), z_weight)
     if not torch.isfinite(loss.total):
-        raise ValueError(f"loss must be finite for a training step, got {float(loss.total)}")
+        raise ValueError(f"loss must be finite for a training step, got {loss.total.item()}")
     loss.total.backward()
     norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
     optimizer.step()
-    return Step(float(loss.total), float(loss.cross_entropy), float(loss.log_z), float(norm))
+    return Step(loss.total.item(), loss.cross_entropy.item(), loss.log_z.item(), norm.item())

@@ -28,6 +28,7 @@ def span(start, stop):
 
 
 def test_each_key_value_head_is_repeated_next_to_itself():
+    # the fault of onnx/onnx#7274: the list of heads tiled
     heads = torch.arange(3.0).view(1, 3, 1, 1)
     assert repeat_kv(heads, 2).flatten().tolist() == [0, 0, 1, 1, 2, 2]
 
@@ -41,6 +42,7 @@ def test_the_reference_with_repetition_equals_grouped_sdpa(kv_heads):
 
 
 def test_a_decode_query_sees_the_whole_cache():
+    # the fault of pytorch/pytorch#103082: the mask aligned to the top left
     q, k = torch.zeros(1, 1, 1, 4).double(), torch.zeros(1, 1, 5, 4).double()
     v = torch.arange(5.0).double().view(1, 1, 5, 1).expand(1, 1, 5, 4)
     mask = causal_mask(span(4, 5), span(0, 5))
@@ -51,6 +53,7 @@ def test_a_decode_query_sees_the_whole_cache():
 
 
 def test_a_window_counts_the_current_token():
+    # the fault of huggingface/transformers#39408: one key too many
     visible = causal_mask(span(0, 6), span(0, 6), window=4)
     assert visible.sum(-1).flatten().tolist() == [1, 2, 3, 4, 4, 4]
 
@@ -107,6 +110,7 @@ def test_softmax_of_half_types_is_taken_in_32_bits():
 
 
 def test_the_scale_comes_from_the_head_width():
+    # the fault of huggingface/transformers#31891: width / heads taken for it
     gemma = Config(vocab=7, width=3584, heads=16, kv_heads=16, head_width=256, layers=1)
     with torch.device("meta"):
         assert Attention(gemma).scale == 0.0625
@@ -143,7 +147,7 @@ def test_qk_norm(small, build, qk_norm, shapes):
 
     q, k = normed(attention.q, attention.q_norm.weight), normed(attention.k, attention.k_norm.weight)
     v = F.linear(x, attention.v.weight).unflatten(-1, (-1, 4)).transpose(1, 2)
-    heads = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+    heads = F.scaled_dot_product_attention(query=q, key=k, value=v, enable_gqa=True, is_causal=True)
     expected = F.linear(heads.transpose(1, 2).flatten(2), attention.o.weight)
     torch.testing.assert_close(attention(x, View()), expected)
 

@@ -1,8 +1,10 @@
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from decoder.cache import KVCache, LayerCache
-from decoder.config import RopeScaling
+from decoder.config import Config, RopeScaling
 from decoder.model import Decoder
 
 ONE_BY_ONE = [1] * 20
@@ -58,7 +60,43 @@ def test_a_padded_row_scores_as_it_does_alone(small, build, design, chunks):
     assert torch.isfinite(scores).all()
 
 
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.data())
+def test_any_design_reads_the_same_in_any_chunks(data):
+    """The choices together: a row of a padded batch, read in chunks, scores as it does alone in one pass."""
+    draw = lambda *choices: data.draw(st.sampled_from(choices))
+    config = Config(
+        vocab=31, width=12, layers=3, heads=6, kv_heads=draw(1, 2, 3, 6), head_width=4, hidden=20, context=24,
+        norm=draw("rms", "layer"), norm_scale=draw("weight", "one_plus_weight", "none"),
+        norm_placement=draw("pre", "post", "both", "output"), final_norm=draw(True, False),
+        embedding_norm=draw(True, False), residual_scale=draw(1.0, 1.5),
+        qk_norm=draw("none", "head", "full", "per_head_weights"),
+        positions=draw("rotary", "learned", "sinusoidal", "alibi", "none"), rope_pairing=draw("adjacent", "half"),
+        rope_base_windowed=draw(None, 50.0), rotary_width=draw(2, 4), no_rope_layers=draw((), (1,)),
+        rope_scaling=draw(None, RopeScaling("llama3", 4.0, 16), RopeScaling("yarn", 4.0, 16)),
+        attention_bias=draw("", "qkv", "qkvo"), attention_scale=draw(None, 0.3), attention_softcap=draw(None, 4.0),
+        window=4, windowed_layers=draw((), (0, 2), (0, 1, 2)), sinks=draw(True, False),
+        activation=draw("silu", "gelu_tanh", "relu2"), gated=draw(True, False), hidden_bias=draw(True, False),
+        tied=draw(True, False), embedding_width=draw(None, 5),
+        logit_scale=draw(1.0, 0.5), logit_softcap=draw(None, 9.0),
+    )  # fmt: skip
+    if config.norm_placement == "pre":
+        config = config.replace(block=draw("serial", "parallel"), parallel_norms=draw(1, 2))
+    torch.manual_seed(0)
+    model, padding = Decoder(config).double(), draw(0, 3, 7)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    ids = torch.randint(31, (2, 20))
+    mask = torch.ones_like(ids)
+    mask[0, :padding] = 0
+    with torch.no_grad():
+        scores, _ = read_in_chunks(model, ids, draw(*CHUNKS), mask)
+        torch.testing.assert_close(scores[:1, padding:], model(ids[:1, padding:]), atol=1e-12, rtol=1e-12)
+        torch.testing.assert_close(scores[1:], model(ids[1:]), atol=1e-12, rtol=1e-12)
+
+
 def test_positions_go_on_from_the_cached_tokens(small, build):
+    # the fault of Blaizzy/mlx-vlm#1983: each decoded token at position 0
     model, seen = build(small), []
     model._embed = lambda ids, positions, embed=model._embed: seen.append(positions.tolist()) or embed(ids, positions)
     read_in_chunks(model, torch.randint(31, (1, 8)), [5, 1, 1, 1])
@@ -66,6 +104,7 @@ def test_positions_go_on_from_the_cached_tokens(small, build):
 
 
 def test_positions_count_the_real_tokens_of_each_row(small, build):
+    # the fault of unslothai/unsloth#3699: one counter for all rows
     model, seen = build(small), []
     model._embed = lambda ids, positions, embed=model._embed: seen.append(positions.tolist()) or embed(ids, positions)
     mask = torch.tensor([[0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]])

@@ -58,6 +58,12 @@ def test_latent_and_experts_sizes_are_checked():
 def test_scaling_is_checked():
     with pytest.raises(ValueError, match=r"rope_scaling.kind must be one of .* got 'abf'"):
         RopeScaling("abf")
+    with pytest.raises(ValueError, match=r"^rope_scaling.original_context must be at least 2, got 1$"):
+        RopeScaling("longrope", original_context=1, short_factors=(1.0,), long_factors=(2.0,))
+    with pytest.raises(ValueError, match=r"^rope_base must be above 1 for rope_scaling.kind 'yarn', got 1.0$"):
+        Config(rope_base=1.0, rope_scaling=RopeScaling("yarn", 2.0))
+    with pytest.raises(ValueError, match=r"^rotary_width must be at least 4 for rope_scaling.kind 'ntk', got 2$"):
+        Config(rotary_width=2, rope_scaling=RopeScaling("ntk", 2.0))
     scaling = RopeScaling("longrope", short_factors=(1.0,), long_factors=(2.0,))
     with pytest.raises(ValueError, match=r"rope_scaling.short_factors must hold 32 numbers"):
         Config(rope_scaling=scaling)

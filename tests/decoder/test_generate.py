@@ -62,6 +62,7 @@ def test_greedy_takes_the_largest_score_of_the_full_pass(small, build):
 
 
 def test_ties_at_the_cut_are_kept():
+    # the fault of vllm-project/vllm#15478: two rules in one program
     kept = keep_top_k(torch.tensor([[1.0, 2, 2, 2, 3]]), 3)
     assert torch.isfinite(kept).tolist() == [[False, True, True, True, True]]
     scores = torch.zeros(1, 17)
@@ -75,6 +76,7 @@ def test_temperature_scales_the_scores():
     share = float(choose(scores, 0.5, generator=torch.Generator().manual_seed(0)).double().mean())
     assert share == pytest.approx(1 / (1 + torch.e**-2), abs=0.01)
     assert choose(torch.tensor([[0.0, 1.0]]), 0.0).tolist() == [1]
+    assert choose(torch.tensor([[0.0, 90.0]]), 1e-300).tolist() == [1]
 
 
 def test_a_seed_gives_the_same_tokens(small, build):
@@ -90,6 +92,13 @@ def test_the_mode_is_restored_also_after_an_error(training):
     with pytest.raises(IndexError):
         generate(bad, torch.tensor([[2]]), 1)
     assert (good.training, bad.training) == (training, training)
+
+
+def test_each_part_gets_its_own_mode_back(small, build):
+    model = build(small).train()
+    model.blocks[1].eval()
+    generate(model, torch.tensor([[1]]), 2)
+    assert (model.training, model.blocks[0].training, model.blocks[1].training) == (True, True, False)
 
 
 def test_it_runs_in_evaluation_mode_without_gradients(small, build):

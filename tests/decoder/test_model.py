@@ -26,6 +26,7 @@ def test_tied_is_one_parameter_and_stays_so():
 
 
 def test_tied_scores_are_products_with_the_rows_of_the_embedding():
+    # the fault of sgl-project/sglang#1508: a head left at its start
     model = Decoder(Config(vocab=3, width=2, heads=1, kv_heads=1, layers=1, hidden=3, final_norm=False)).double()
     model.embedding.weight.data.copy_(torch.tensor([[1, 0], [0, 1], [1, 1]]))
     assert model._logits(torch.tensor([[[1.0, 2.0]]]).double()).flatten().tolist() == [1, 2, 3]
@@ -92,7 +93,10 @@ def test_masks_that_are_not_left_padding_are_refused(small, mask, message):
 
 
 def test_an_end_token_is_no_padding(small, build):
-    """The mask is never guessed from the ids: a pad id that is also the end id hides nothing."""
+    """The mask is never guessed from the ids: a pad id that is also the end id hides nothing.
+
+    The fault of microsoft/onnxruntime-genai#1694.
+    """
     model, ids = build(small), torch.tensor([[5, 2, 7, 2]])
     assert torch.equal(model(ids), model(ids, attention_mask=torch.ones(1, 4)))
     assert not torch.allclose(model(ids)[0, -1], model(torch.tensor([[5, 3, 7, 2]]))[0, -1])

@@ -11,7 +11,7 @@ import pytest
 from decoder.onefile import module_sources, one_file
 
 NORM = "return (y * torch.rsqrt(y.square().mean(-1, keepdim=True) + eps)).to(x.dtype)\n\n\ndef layer_norm"
-WIDE = "return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x"
+WIDE = "return x.to(torch.promote_types(x.dtype, torch.float32))"
 RESIDUAL = "x = self.attention_post_norm(self._carry(x) + branch)"
 GATED = "return self.down(self.activation(self.gate(x)) * self.up(x))"
 TIE = "self.head.weight = self.embedding.weight"
@@ -89,7 +89,7 @@ MUTATIONS = {
     ),
     "residual dropped": ("block", RESIDUAL, "x = self.attention_post_norm(branch)", {"block reference"}, False),
     "end token of the prompt finishes a row": (
-        "generate", "finished = torch.zeros(ids.shape[0], dtype=torch.bool, device=ids.device)",
+        "generate", "finished = torch.zeros_like(ids[:, 0], dtype=torch.bool)",
         "finished = (ids == eos).any(1)", {"end of sequence"}, False,
     ),
     "no padding after the end": (
@@ -99,13 +99,13 @@ MUTATIONS = {
         "generate", "limit = min(ids.shape[1] + new_tokens, config.context)", "limit = ids.shape[1] + new_tokens",
         {"context limit"}, True,
     ),
-    "mode not restored": ("generate", "model.train(training)", "pass", {"mode restored"}, True),
+    "mode not restored": ("generate", "module.training = training", "pass", {"mode restored"}, True),
     "bias in one projection": (
         "attention", 'bias="o" in bias)', "bias=True)", {"parameters", "block reference"}, False,
     ),
     "positions restart at zero": (
-        "model", "positions = torch.arange(past, past + ids.shape[1], device=ids.device)[None]",
-        "positions = torch.arange(ids.shape[1], device=ids.device)[None]", {"cached step"}, False,
+        "model", "positions = torch.arange(past, total, device=ids.device)[None]",
+        "positions = torch.arange(total - past, device=ids.device)[None]", {"cached step"}, False,
     ),
     "repeated heads in the cache": (
         "attention", "k, v = cache.update(k, v)",

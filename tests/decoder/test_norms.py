@@ -31,18 +31,21 @@ def test_layer_norm_is_rms_norm_of_the_centred_input():
 
 
 def test_half_precision_reduces_in_32_bits():
+    # the fault of pytorch/pytorch#133085: squares beyond 65,504
     found = RMSNorm(2, eps=1e-5).half()(torch.tensor([300.0, 400.0]).half())
     assert found.dtype == torch.float16
     torch.testing.assert_close(found.float(), torch.tensor([0.848528, 1.131371]), atol=1e-3, rtol=0)
 
 
 def test_eps_is_not_scaled_with_the_input():
+    # the fault of apple/coremltools#2821
     x = torch.tensor([10.0, 0, 0, 0], dtype=torch.float64)
     assert float(x[0] / rms_norm(x, 0.01)[0]) == pytest.approx(5.001, abs=1e-6)
     assert float(rms_norm(x, 0.01)[0]) == pytest.approx(1.9996, abs=1e-6)
 
 
 def test_one_plus_weight():
+    # the fault of linkedin/Liger-Kernel#74: the stored weight taken for the scale
     norm = RMSNorm(2, eps=0.0, scale="one_plus_weight").double()
     assert norm.weight.tolist() == [0, 0]
     norm.weight.data.copy_(torch.tensor([0, 0.5]))

@@ -1,0 +1,110 @@
+"""The site, built once for all tests that look at it, and a browser to read it with where there is one."""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from playwright.sync_api import Browser, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ["mkdocs.yml", "pyproject.toml", "docs", "snippets", "src"]
+ENVIRONMENT = {"NO_MKDOCS_2_WARNING": "1", "SITE_URL": "", "SOURCE_DATE_EPOCH": "0"}
+CHROMIUM_OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One temporary folder for all worker processes of this run."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+@pytest.fixture(scope="session")
+def site(shared_folder: Path) -> Path:
+    """The folder that `mkdocs build --strict` makes."""
+    return built_once(shared_folder / "site", build_with_mkdocs)
+
+
+@pytest.fixture(scope="session")
+def site_again(site: Path, shared_folder: Path) -> Path:
+    """The same, built a second time."""
+    return built_once(shared_folder / "site-again", build_with_mkdocs)
+
+
+@pytest.fixture(scope="session")
+def zensical_site(shared_folder: Path) -> Path:
+    """The folder that Zensical makes from the same mkdocs.yml."""
+
+    def build(target: Path) -> None:
+        project = shared_folder / "zensical"
+        for name in SOURCES:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, project / name, dirs_exist_ok=True)
+            elif (ROOT / name).is_file():
+                project.mkdir(exist_ok=True)
+                shutil.copy(ROOT / name, project)
+        run(["zensical", "build"], project)
+        (project / "site").rename(target)
+
+    return built_once(shared_folder / "zensical-site", build)
+
+
+def build_with_mkdocs(target: Path) -> None:
+    run(["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)], ROOT)
+
+
+def built_once(target: Path, build: Callable[[Path], None]) -> Path:
+    with FileLock(f"{target}.lock"):
+        if not target.exists():
+            unfinished = target.with_name(f"{target.name}-unfinished")
+            build(unfinished)
+            unfinished.rename(target)
+    return target
+
+
+def run(module_and_arguments: list[str], folder: Path) -> None:
+    command = [sys.executable, "-m", *module_and_arguments]
+    done = subprocess.run(command, cwd=folder, env=os.environ | ENVIRONMENT, capture_output=True, text=True)
+    if done.returncode:
+        pytest.fail(f"{' '.join(module_and_arguments)} failed:\n{done.stdout}{done.stderr}", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def address(site: Path) -> Iterator[str]:
+    """The address of a server that serves the site on this machine, ending in a slash."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
+    if chromium is None:
+        pytest.skip("no Chromium on this machine: the site was not tried in a browser")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_OPTIONS)
+        yield browser
+        browser.close()

@@ -1,0 +1,184 @@
+"""The site as a reader meets it, in a real Chromium: narrow and wide, light and dark, by keyboard, mouse and touch."""
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+pytestmark = pytest.mark.browser
+
+BUDGET = tomllib.loads(Path(__file__).with_name("budget.toml").read_text("utf-8"))
+CHAPTER = "decisions/heads-and-cache/"
+CLAIM = 'data.claim[value="131072"]'
+LAYOUT_SHIFT = """() => new Promise(resolve => {
+  let shift = 0;
+  new PerformanceObserver(list => {
+    for (const entry of list.getEntries()) if (!entry.hadRecentInput) shift += entry.value;
+  }).observe({type: "layout-shift", buffered: true});
+  requestAnimationFrame(() => setTimeout(() => resolve(shift)));
+})"""
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    with browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light") as context:
+        yield context.new_page()
+
+
+def paths(site: Path) -> list[str]:
+    return [file.parent.relative_to(site).as_posix().removeprefix(".") for file in sorted(site.rglob("index.html"))]
+
+
+def test_no_page_is_wider_than_a_phone(page: Page, site: Path, address: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    widths = {}
+    for path in paths(site):
+        page.goto(address + path)
+        widths[path] = page.evaluate("document.documentElement.scrollWidth")
+    assert widths == dict.fromkeys(paths(site), 390)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_moves_while_a_page_loads(page: Page, site: Path, address: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    shifts = {}
+    for path in paths(site):
+        page.goto(address + path, wait_until="networkidle")
+        shifts[path] = page.evaluate(LAYOUT_SHIFT)
+    assert {path: shift for path, shift in shifts.items() if shift > BUDGET["layout_shift"]} == {}
+
+
+def test_only_the_site_itself_is_asked(page: Page, site: Path, address: str) -> None:
+    asked, complaints = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    for path in paths(site):
+        page.goto(address + path, wait_until="networkidle")
+    assert asked
+    assert [url for url in asked if not url.startswith((address, "data:", f"blob:{address}"))] == []
+    assert complaints == []
+
+
+def test_the_math_font_is_used(page: Page, address: str) -> None:
+    page.goto(address + CHAPTER, wait_until="networkidle")
+    assert page.evaluate("""[...document.fonts].map(font => [font.family, font.status])""") == [
+        ["STIX Two Math", "loaded"]
+    ]
+
+
+def test_the_switch_of_colours(page: Page, address: str) -> None:
+    page.goto(address + CHAPTER)
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+    page.get_by_title("Switch to light colours").click()
+    page.get_by_title("Switch to dark colours").click()
+    expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
+    dark = page.evaluate(paper)
+    assert (light, dark) == ("rgb(255, 255, 255)", "rgb(30, 33, 41)")
+    page.reload()
+    assert page.evaluate(paper) == dark
+
+
+def test_figures_follow_the_colours(page: Page, address: str) -> None:
+    ink = "getComputedStyle(document.body).getPropertyValue('--fig-ink')"
+    page.goto(address + CHAPTER)
+    light = page.evaluate(ink)
+    page.emulate_media(color_scheme="dark")
+    page.reload()
+    assert light and page.evaluate(ink) not in ("", light)
+
+
+def test_the_switch_of_checks_is_remembered(page: Page, address: str) -> None:
+    page.goto(address + CHAPTER)
+    switch = page.get_by_role("button", name="Show the checks")
+    claim = page.locator(CLAIM).first
+    line = "element => getComputedStyle(element).textDecorationLine"
+    expect(switch).to_have_attribute("aria-pressed", "false")
+    assert claim.evaluate(line) == "none"
+    switch.click()
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    assert claim.evaluate(line) == "underline"
+    page.reload()
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    assert claim.evaluate(line) == "underline"
+    page.emulate_media(media="print")
+    assert claim.evaluate(line) == "none"
+    expect(switch).to_be_hidden()
+
+
+def test_where_a_number_comes_from_by_keyboard(page: Page, address: str) -> None:
+    page.goto(address + CHAPTER)
+    claim = page.locator("data.claim[data-block]:visible").first
+    assert claim.evaluate("element => element.tabIndex") == -1
+    switch = page.get_by_role("button", name="Show the checks")
+    switch.focus()
+    page.keyboard.press("Enter")
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    while not claim.evaluate("element => element === document.activeElement"):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement !== document.body"), "the Tab key left the page"
+    card = page.get_by_role("tooltip")
+    expect(card).to_be_visible()
+    assert claim.get_attribute("data-expression") in card.inner_text()
+    assert claim.get_attribute("data-exact") in card.inner_text()
+    assert claim.get_attribute("aria-describedby") == card.get_attribute("id")
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+    expect(claim).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.url.endswith(claim.get_attribute("data-block"))
+    expect(page.locator(claim.get_attribute("data-block"))).to_be_in_viewport()
+
+
+def test_where_a_number_comes_from_by_mouse(page: Page, address: str) -> None:
+    page.goto(address + CHAPTER)
+    card = page.get_by_role("tooltip")
+    page.locator(CLAIM).first.hover()
+    expect(card).to_be_visible()
+    card.hover()
+    page.wait_for_timeout(500)
+    expect(card).to_be_visible()
+    page.mouse.move(5, 5)
+    expect(card).to_be_hidden()
+
+
+def test_where_a_number_comes_from_by_touch(browser: Browser, address: str) -> None:
+    with browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True) as context:
+        page = context.new_page()
+        page.goto(address + CHAPTER)
+        card, claim = page.get_by_role("tooltip"), page.locator(CLAIM).first
+        claim.tap()
+        expect(card).to_be_visible()
+        box = card.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+        claim.tap()
+        expect(card).to_be_hidden()
+        claim.tap()
+        page.locator("h1").tap()
+        expect(card).to_be_hidden()
+
+
+def test_without_javascript_the_numbers_explain_themselves(browser: Browser, address: str) -> None:
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(address + CHAPTER)
+        expect(page.locator(".checks-switch")).to_be_hidden()
+        claim = page.locator(CLAIM).first
+        claim.hover()
+        card = claim.evaluate("element => getComputedStyle(element, '::after').content")
+        assert card == '"{} = 131,072"'.format(claim.get_attribute("data-expression"))
+
+
+def test_copied_formulas_are_latex(page: Page, address: str) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(address + CHAPTER)
+    formula = page.locator(".math[data-latex]").first
+    formula.evaluate("element => getSelection().selectAllChildren(element.parentElement)")
+    page.keyboard.press("Control+C")
+    assert formula.get_attribute("data-latex") in page.evaluate("navigator.clipboard.readText()")

@@ -1,0 +1,40 @@
+"""One mkdocs.yml: the same bytes on every build, and the same numbers, figures and formulas with Zensical."""
+
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+from claims import fonts
+
+RENDERED = ["data.claim", "pre.claims-output", "figure.claims-figure", "details.claims-ledger", "span.math"]
+
+
+def rendered(site: Path, selector: str) -> dict[str, list[str]]:
+    found = {}
+    for page in sorted(site.rglob("index.html")):
+        soup = BeautifulSoup(page.read_text("utf-8"), "html.parser")
+        if elements := soup.select(selector):
+            found[page.relative_to(site).as_posix()] = [str(element) for element in elements]
+    return found
+
+
+@pytest.mark.parametrize("selector", RENDERED)
+def test_both_engines_agree(site: Path, zensical_site: Path, selector: str) -> None:
+    expected = rendered(site, selector)
+    assert rendered(zensical_site, selector) == expected
+    assert "decisions/heads-and-cache/index.html" in expected
+
+
+def files(site: Path) -> dict[str, bytes]:
+    return {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+
+
+def test_two_builds_are_the_same_bytes(site: Path, site_again: Path) -> None:
+    first, second = files(site), files(site_again)
+    assert sorted(first) == sorted(second)
+    assert [name for name in first if first[name] != second[name]] == []
+
+
+def test_the_font_needs_no_plugin(site: Path, zensical_site: Path) -> None:
+    assert fonts.install(zensical_site).read_bytes() == (site / fonts.FONT).read_bytes()
