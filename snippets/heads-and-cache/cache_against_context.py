@@ -12,13 +12,15 @@ curves = {
 }
 
 figure, axes = plt.subplots(figsize=(7.5, 4.6))
-for style, (label, released) in zip(("-", "-", "--", "-."), curves.items()):
-    sizes = [kv_cache(released, tokens).needed_bytes / 2**30 for tokens in contexts]
-    axes.plot(contexts, sizes, style, label=label)
+styles = ("-", "-", "--", "-.")
+for style, (label, released) in zip(styles, curves.items(), strict=True):
+    needed = [kv_cache(released, tokens).needed_bytes for tokens in contexts]
+    axes.plot(contexts, [size / 2**30 for size in needed], style, label=label)
 gigabyte = 1e9 / 2**30
 axes.axhspan(80 * gigabyte, 80, color="C4", alpha=0.5, linewidth=0)
 axes.text(contexts[0], 96, "80 GB to 80 GiB", va="bottom")
-axes.set(xlabel="context T, tokens", ylabel="cache of one sequence, GiB", xscale="log", yscale="log")
+axes.set(xlabel="context T, tokens", ylabel="cache of one sequence, GiB")
+axes.set(xscale="log", yscale="log")
 axes.set_xticks(contexts[::3], [f"{tokens:,}" for tokens in contexts[::3]])
 axes.set_yticks([0.01, 0.1, 1, 10, 100], ["0.01", "0.1", "1", "10", "100"])
 axes.set_ylim(0.01, 700)

@@ -15,7 +15,15 @@ SEEDS = range(5)
 def gradients(placement: str, layers: int, seed: int) -> tuple[float, ...]:
     """One norm a layer: LayerNorm, Xavier matrices, random tokens. A post-norm stack needs no final norm."""
     torch.manual_seed(seed)
-    sizes = {"vocab": 101, "width": 48, "layers": layers, "heads": 4, "kv_heads": 4, "hidden": 192, "context": 32}
+    sizes = {
+        "vocab": 101,
+        "width": 48,
+        "layers": layers,
+        "heads": 4,
+        "kv_heads": 4,
+        "hidden": 192,
+        "context": 32,
+    }
     choices = {"norm": "layer", "norm_placement": placement, "final_norm": placement != "post"}
     model = Decoder(Config(**sizes, **choices, activation="relu", gated=False, tied=False))
     for name, weight in model.named_parameters():

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from claims.check import Report, check, summary
-from claims.finding import show
+from claims.check import check
+from claims.finding import show_all
 from claims.fix import apply, plan
 from claims.project import Project, ProjectError, find
 from claims.prove import prove
+from claims.report import Report, summary
+from claims.source import Place
 
 
 class Door(click.Group):
     """Turns what keeps the checker from running at all into one line and exit code 2."""
 
     def invoke(self, context: click.Context) -> object:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(context)
         except ProjectError as error:
             click.echo(f"claims: {error}", err=True)
-            sys.exit(2)
         except KeyboardInterrupt:
             click.echo("claims: interrupted", err=True)
-            sys.exit(2)
+        sys.exit(2)
 
 
 @click.group(cls=Door, context_settings={"help_option_names": ["-h", "--help"]})
@@ -46,13 +51,17 @@ def _project(paths: tuple[str, ...]) -> Project:
         return find(first if first.is_dir() else first.parent)
 
 
-def _relative(project: Project):
+def _relative(project: Project) -> Callable[[str], str]:
     return lambda path: os.path.relpath(project.root / path)
 
 
+def _at(project: Project, place: Place) -> str:
+    return f"{_relative(project)(place.path)}:{place.line}:{place.column}"
+
+
 def _print(report: Report, project: Project) -> None:
-    for finding in report.findings:
-        click.echo(show(finding, project.root, _relative(project)))
+    for shown in show_all(report.findings, project.root, _relative(project)):
+        click.echo(shown)
     click.echo(summary(report))
 
 
@@ -65,10 +74,7 @@ def check_command(paths: tuple[str, ...], as_json: bool, cold: bool) -> None:
     project = _project(paths)
     report = check(project, paths, cold=cold or None)
     if as_json:
-        relative = _relative(project)
-        data = report.to_json()
-        data["findings"] = [finding | {"path": relative(finding["path"])} for finding in data["findings"]]
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(report.to_json(_relative(project)), indent=2, ensure_ascii=False))
     else:
         _print(report, project)
     sys.exit(1 if report.findings else 0)
@@ -82,11 +88,10 @@ def list_command(paths: tuple[str, ...]) -> None:
     report = check(project, paths)
     for page in report.pages:
         for claim, evaluation in zip(page.page.claims, page.evaluations, strict=True):
-            place = page.page.place(claim.start, claim.end)
+            place = _at(project, page.page.place(claim.start, claim.end))
             value = evaluation.value.shown if evaluation.value else "no value"
-            click.echo(
-                f"{_relative(project)(place.path)}:{place.line}:{place.column}: {claim.literal} = {claim.expression} = {value}"
-            )
+            click.echo(f"{place}: {claim.literal} = {claim.expression} = {value}")
+    click.echo(summary(report))
     sys.exit(1 if report.findings else 0)
 
 
@@ -95,21 +100,16 @@ def list_command(paths: tuple[str, ...]) -> None:
 def fix_command(paths: tuple[str, ...]) -> None:
     """Rewrite drifted literals to what their expressions give, then check again."""
     project = _project(paths)
-    relative = _relative(project)
     repairs, refusals = plan(check(project, paths))
     try:
         apply(project.root, repairs)
     except OSError as error:
         raise ProjectError(f"{error.filename}: {error.strerror}; nothing of this file was changed") from None
     for repair in repairs:
-        click.echo(
-            f"{relative(repair.place.path)}:{repair.place.line}:{repair.place.column}: {repair.old} is now {repair.new}"
-        )
+        click.echo(f"{_at(project, repair.place)}: {repair.old} is now {repair.new}")
         click.echo(f"   read again  {repair.sentence}")
     for refusal in refusals:
-        click.echo(
-            f"{relative(refusal.place.path)}:{refusal.place.line}:{refusal.place.column}: not changed: {refusal.reason}"
-        )
+        click.echo(f"{_at(project, refusal.place)}: not changed: {refusal.reason}")
     click.echo(f"{len(repairs)} changed, {len(refusals)} not changed")
     report = check(project, paths)
     _print(report, project)
@@ -127,10 +127,7 @@ def prove_command(paths: tuple[str, ...]) -> None:
         sys.exit(1)
     proof = prove(report)
     for survivor in proof.survivors:
-        place = survivor.place
-        click.echo(
-            f"{_relative(project)(place.path)}:{place.line}:{place.column}: survivor: {survivor.old} may become {survivor.new}"
-        )
+        click.echo(f"{_at(project, survivor.place)}: survivor: {survivor.old} may become {survivor.new}")
     click.echo(f"{proof.mutants:,} changes of {proof.claims:,} literals, {len(proof.survivors):,} unnoticed")
     sys.exit(1 if proof.survivors else 0)
 

@@ -23,7 +23,8 @@ from pathlib import Path
 from pybtex.database import BibliographyData, Entry, parse_string
 from pybtex.exceptions import PybtexError
 
-from claims.literal import LiteralError, read, show
+from claims.agree import show
+from claims.literal import LiteralError, read
 from claims.session import Value
 
 KEYS = frozenset({"value", "unit", "where", "note", "unverified"})
@@ -93,8 +94,8 @@ def _facts(path: Path, found: Facts) -> None:
         text = path.read_text(encoding="utf-8")
         tables = tomllib.loads(text, parse_float=Decimal)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        line = re.search(r"line (\d+)", str(error))
-        found.troubles.append(Trouble(found.path, int(line.group(1)) if line else 1, "bad-facts", str(error)))
+        where = re.search(r"line (\d+)", str(error))
+        found.troubles.append(Trouble(found.path, int(where[1]) if where else 1, "bad-facts", str(error)))
         return
     for source, entries in tables.items():
         line = _line(text, source)
@@ -146,40 +147,32 @@ def _value(value: object) -> Value | None:
             literal = None
         if literal is not None and literal.relation == "=" and not literal.words:
             number = literal.value
-            return Value(
-                "fraction", f"{number.numerator}/{number.denominator}", (), value if literal.unit.name else show(number)
-            )
+            shown = value if literal.unit.name else show(number)
+            return Value("fraction", f"{number.numerator}/{number.denominator}", (), shown)
         return Value("text", value, (), value)
     if isinstance(value, list):
-        items = tuple(_value(item) for item in value)
-        if all(items):
+        items = tuple(item for item in map(_value, value) if item)
+        if len(items) == len(value):
             return Value("tuple", str(value), items, f"({', '.join(item.shown for item in items)})")
     return None
 
 
 def _line(text: str, key: str) -> int:
-    found = re.search(rf"^\s*\[\s*{re.escape(key)}(?:\s*\]|\.)", text, re.M)
-    return (
-        text.count("\n", 0, found.start())
-        + 1
-        + found.group().count("\n", 0, len(found.group()) - len(found.group().lstrip()))
-        if found
-        else 1
-    )
+    """The line of the table ``[key]``, or of the first one below it."""
+    found = re.search(rf"^[ \t]*\[\s*{re.escape(key)}(?:\s*\]|\.)", text, re.M)
+    return text.count("\n", 0, found.start()) + 1 if found else 1
 
 
 def author_line(entry: Entry) -> str:
-    """``Vaswani, Shazeer et al.``: up to three family names."""
-    names = [" ".join(person.prelast_names + person.last_names) for person in entry.persons.get("author", [])]
-    names = [name.strip("{}") for name in names if name.lower() != "others"]
-    more = len(entry.persons.get("author", [])) > len(names) or len(names) > 3
-    if more:
-        return f"{names[0]} et al." if len(names) < 3 else f"{', '.join(names[:3])} et al."
-    return (
-        " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-        if names
-        else entry.fields.get("organization", "")
-    )
+    """``Vaswani, Shazeer et al.``: up to three family names, or the organization."""
+    persons = entry.persons.get("author", [])
+    names = [" ".join(person.prelast_names + person.last_names).strip("{}") for person in persons]
+    named = [name for name in names if name.lower() != "others"]
+    if not named:
+        return str(entry.fields.get("organization", ""))
+    if len(names) > len(named) or len(named) > 3:
+        return f"{named[0] if len(named) < 3 else ', '.join(named[:3])} et al."
+    return " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
 
 
 def link(entry: Entry) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from claims.source import Place
+from claims.source import Place, split_lines
 
 SLUGS: dict[str, str] = {
     "drift": "a number is not what its expression or its source gives",
@@ -68,33 +68,39 @@ class Finding:
 
 def show(finding: Finding, root: Path, relative: Callable[[str], str] = str) -> str:
     """The finding as a terminal shows it: one line that says all, the line of the page, and what else helps."""
-    rows = [f"{relative(finding.path)}:{finding.line}:{finding.column}: {finding.slug}: {finding.message}"]
-    text = _line(root / finding.path, finding.line)
+    return next(show_all([finding], root, relative))
+
+
+def show_all(findings: Iterable[Finding], root: Path, relative: Callable[[str], str] = str) -> Iterator[str]:
+    """The same for many, reading each page once."""
+    path, rows = "", []
+    for finding in findings:
+        if finding.path != path:
+            path, rows = finding.path, _rows(root / finding.path)
+        yield "\n".join(_shown(finding, rows, relative))
+
+
+def _shown(finding: Finding, rows: list[str], relative: Callable[[str], str]) -> Iterator[str]:
+    yield f"{relative(finding.path)}:{finding.line}:{finding.column}: {finding.slug}: {finding.message}"
+    text = rows[finding.line - 1] if finding.line <= len(rows) else ""
     if text.strip():
-        number = str(finding.line)
-        before = text[: finding.column - 1]
-        marked = text[finding.column - 1 : max(finding.end_column - 1, finding.column)]
+        before, marked = text[: finding.column - 1], text[finding.column - 1 : finding.end_column - 1]
         pad = "".join("\t" if char == "\t" else " " * _width(char) for char in before)
-        rows.append(f"   {number} | {text}")
-        rows.append(f"   {' ' * len(number)} | {pad}{'^' * max(1, sum(map(_width, marked)))}")
-    notes = list(finding.notes)
-    if finding.via:
-        notes.append(("included", finding.via))
-    if finding.hint:
-        notes.append(("hint", finding.hint))
-    rows += [f"   {label:<11} {text}" for label, text in notes]
-    return "\n".join(rows)
+        yield f"   {finding.line} | {text}"
+        yield f"   {' ' * len(str(finding.line))} | {pad}{'^' * max(1, sum(map(_width, marked)))}"
+    notes = [*finding.notes, ("included", finding.via), ("hint", finding.hint)]
+    yield from (f"   {label:<11} {note}" for label, note in notes if note)
 
 
-def _line(path: Path, number: int) -> str:
+def _rows(path: Path) -> list[str]:
     try:
-        rows = path.read_text(encoding="utf-8", errors="replace").removeprefix("\ufeff").splitlines()
+        return split_lines(path.read_bytes().decode("utf-8", errors="replace"))
     except OSError:
-        return ""
-    return rows[number - 1] if 0 < number <= len(rows) else ""
+        return []
 
 
 def _width(char: str) -> int:
+    """The columns that a character takes in a terminal."""
     if unicodedata.combining(char) or unicodedata.category(char) in ("Cf", "Mn"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

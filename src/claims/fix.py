@@ -1,21 +1,30 @@
 """Repair: rewrite drifted literals in place, and nothing else.
 
-A literal keeps its format and its unit. Where the new value cannot be said exactly in them, nothing is changed and the finding stands. Each
-changed sentence is shown, because the words around a number may be wrong now too.
+A literal keeps its format and its unit. Where the new value cannot be said exactly in them, nothing is changed and the
+finding stands. Each changed sentence is shown, because the words around a number may be wrong now too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
-from claims.check import Checked, Report
-from claims.literal import rewrite
-from claims.source import Place
+from claims.agree import agree, decimal, number_of, rounded
+from claims.literal import NO_BREAK, LiteralError, read
+from claims.page import Claim
+from claims.report import Checked, Report
+from claims.session import Value
+from claims.source import BOM, Place
+
+SENTENCE_START = re.compile(r"[.!?:]\s|\n\s*\n")
+SENTENCE_END = re.compile(r"[.!?](?=\s)|\n\s*\n|\Z")
+LONGEST_SENTENCE = 1000
 
 
 @dataclass(frozen=True)
@@ -39,44 +48,85 @@ class Refusal:
 
 def plan(report: Report) -> tuple[list[Repair], list[Refusal]]:
     """What would be changed, and what would not."""
-    repairs: list[Repair] = []
-    refusals: list[Refusal] = []
+    repairs: dict[Place, Repair] = {}
+    refusals: dict[Place, Refusal] = {}
     for page in report.pages:
         for claim, evaluation, verdict in zip(page.page.claims, page.evaluations, page.verdicts, strict=True):
-            if verdict is None or verdict.slug not in ("drift", "inexact"):
+            if verdict is None or verdict.slug not in ("drift", "inexact") or evaluation.value is None:
                 continue
             place = page.page.place(claim.start, claim.end)
             written = page.page.text[claim.start : claim.end]
-            new = None
-            if written == claim.literal and evaluation.value is not None:
-                new = rewrite(claim.literal, evaluation.value, report.project.words.counted)
-            if new is None:
-                shown = evaluation.value.shown if evaluation.value else "no value"
-                refusals.append(
-                    Refusal(place, written, f"{shown} cannot be written exactly in the format of {written}")
-                )
+            new = rewrite(claim.literal, evaluation.value, report.project.words.counted)
+            if claim.kind == "chain":
+                reason = "the two sides of a formula disagree, and either may be wrong"
+                refusals[place] = Refusal(place, written, reason)
+            elif new is None:
+                reason = f"{evaluation.value.shown} cannot be written exactly in the format of {written}"
+                refusals[place] = Refusal(place, written, reason)
             else:
-                repairs.append(Repair(place, written, new, _sentence(page, claim.start, claim.end, new)))
-    return repairs, refusals
+                repairs[place] = Repair(place, written, new, _sentence(page, claim, new))
+    return list(repairs.values()), list(refusals.values())
+
+
+def rewrite(text: str, value: Value, nouns: frozenset[str] = frozenset()) -> str | None:
+    """The literal with ``value`` in it, in the same format and unit; None where they cannot say it."""
+    if "{,}" in text:
+        new = rewrite(text.replace("{,}", ","), value, nouns)
+        return new and new.replace(",", "{,}")
+    try:
+        literal = read(text, nouns)
+    except LiteralError:
+        return None
+    number = number_of(value)
+    if literal is None:
+        return value.text if value.kind in ("text", "bool") else None
+    if number is None or literal.words or not literal.step or literal.relation not in "=≈":
+        return None
+    target = number / literal.unit.factor
+    new = _write_like(literal.digits, rounded(target, literal) if literal.relation == "≈" else target)
+    if new is None or literal.digits not in text:
+        return None
+    changed = text.replace(literal.digits, new, 1)
+    return changed if agree(changed, value, nouns) is None else None
+
+
+def _write_like(digits: str, target: Fraction) -> str | None:
+    """``target`` with the decimals, separators and minus sign of ``digits``; more decimals only where it has none."""
+    if re.search(r"[eE×·⋅/⁄]", digits):
+        return None
+    places = len(digits.partition(".")[2])
+    if places == 0:
+        places = next((i for i in range(7) if (target * 10**i).denominator == 1), 0)
+    if (target * 10**places).denominator != 1:
+        return None
+    separator = next((char for char in digits if char in "," + NO_BREAK), "," if abs(target) >= 10_000 else "")
+    minus = digits[0] if digits[0] in "-–" else "−"
+    return (minus if target < 0 else "") + decimal(abs(target), places).replace(",", separator)
 
 
 def apply(root: Path, repairs: Iterable[Repair]) -> None:
-    """Write the changes, each file at once: it is either whole as before or whole as repaired."""
+    """Write the changes, each file at once: it is either whole as before or whole as repaired.
+
+    Raises OSError for a file that cannot be written; the files before it are repaired, it and the others are not.
+    """
     by_file: dict[str, list[Repair]] = {}
     for repair in repairs:
         by_file.setdefault(repair.place.path, []).append(repair)
     for name, changes in by_file.items():
         path = root / name
-        rows = path.read_bytes().decode("utf-8").splitlines(keepends=True)
-        for change in sorted(set(changes), key=lambda repair: -repair.place.column):
-            row = rows[change.place.line - 1]
+        text = path.read_bytes().decode("utf-8")
+        mark = BOM if text.startswith(BOM) else ""
+        rows = re.split(r"(\r\n|\r|\n)", text.removeprefix(BOM))  # lines and their ends in turn
+        for change in sorted(changes, key=lambda repair: -repair.place.column):
+            at = 2 * (change.place.line - 1)
             start, end = change.place.column - 1, change.place.end_column - 1
-            if row[start:end] == change.old:
-                rows[change.place.line - 1] = row[:start] + change.new + row[end:]
-        _replace(path, "".join(rows).encode("utf-8"))
+            if at < len(rows) and rows[at][start:end] == change.old:
+                rows[at] = rows[at][:start] + change.new + rows[at][end:]
+        _replace(path, (mark + "".join(rows)).encode("utf-8"))
 
 
 def _replace(path: Path, data: bytes) -> None:
+    path = path.resolve()  # keep a link a link
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -84,12 +134,15 @@ def _replace(path: Path, data: bytes) -> None:
         os.chmod(temporary, path.stat().st_mode)
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
         raise
 
 
-def _sentence(page: Checked, start: int, end: int, new: str) -> str:
-    text = page.page.text
-    begin = max(text.rfind("\n\n", 0, start), *(found.end() for found in re.finditer(r"[.!?:]\s", text[:start])), -1)
-    stop = re.compile(r"[.!?](?=\s)|\n\s*\n|$").search(text, end)
-    return " ".join((text[max(begin, 0) : start] + new + text[end : stop.end() if stop else end]).split())
+def _sentence(page: Checked, claim: Claim, new: str) -> str:
+    text, start, end = page.page.text, claim.start, claim.end
+    begin = max(0, start - LONGEST_SENTENCE)
+    for found in SENTENCE_START.finditer(text, begin, start):
+        begin = found.end()
+    stop = SENTENCE_END.search(text, end, end + LONGEST_SENTENCE)
+    return " ".join((text[begin:start] + new + text[end : stop.end() if stop else end]).split())

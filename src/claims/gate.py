@@ -1,7 +1,7 @@
 """One check for a whole build, shared by the two doors.
 
-Whatever converts the pages, MkDocs or Zensical, asks the gate for each page. The gate checks the book once, and in a build it opens
-only when nothing is wrong.
+Whatever converts the pages, MkDocs or Zensical, asks the gate for each page. The gate checks the book once, and in a
+build it opens only when nothing is wrong.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import re
 import threading
 from pathlib import Path
 
-from claims.check import Report, check, summary
-from claims.finding import show
+from claims.check import check
+from claims.finding import show_all
 from claims.project import Project, find
 from claims.render import Rendered, key, render
+from claims.report import Report, summary
 from claims.session import Runner
 
 BOUND = re.compile(r"\]\(\s*<?(?:claim|cite):|^\s*```python", re.M)
@@ -46,7 +47,7 @@ class Gate:
         """Raise GateError if anything is wrong."""
         report = self.report or self.refresh()
         if report.findings:
-            shown = "\n".join(show(finding, self.project.root) for finding in report.findings)
+            shown = "\n".join(show_all(report.findings, self.project.root))
             raise GateError(f"{shown}\n{summary(report)}")
 
     def page(self, body: str) -> Rendered | None:
@@ -55,15 +56,14 @@ class Gate:
         Raises GateError for an unknown text that holds claims or blocks, and in a build for any finding.
         """
         with self._lock:
-            if self.report is None:
-                self.refresh()
+            report = self.report or self.refresh()
             if not self.serving:
                 self.require()
             name = key(body)
             if name not in self._pages and self.serving:
-                self.refresh()
+                report = self.refresh()
             if name in self._pages:
-                return render(self.report.pages[self._pages[name]], self.report, self.serving)
+                return render(report.pages[self._pages[name]], report, self.serving)
         if BOUND.search(body):
             first = next((line for line in body.splitlines() if line.strip()), "")
             raise GateError(f"a text that was never checked holds claims or blocks: {first[:80]!r}")

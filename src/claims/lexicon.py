@@ -1,7 +1,7 @@
 """Which digits and number words of a text are quantities.
 
-The rules are data (lexicon.toml): patterns of names that hold digits, nouns that make a count of a small number, and number words that
-are mere articles. What is left is a number that must be bound.
+The rules are data (lexicon.toml): patterns of names that hold digits, nouns that make a count of a small number, and
+number words that are mere articles. What is left is a number that must be bound.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from claims.literal import MULTIPLES, PARTS, WORDS
+from claims.words import MULTIPLES, PARTS, SCALES, WORDS
 
 DEFAULT = Path(__file__).with_name("lexicon.toml")
+KEYS = ("names", "nouns", "articles")
 NUMBER = re.compile(r"(?<![\w.,])(?:[≈~<>≤≥]\s?)?[−+-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:[eE][+−-]?\d+)?|[½⅓¼¾⅔⅛]")
 ATTACHED = re.compile(
-    r"\s?(?:%|×|[KMGTPE]i?B\b|kB\b|bytes?\b|[kMGTPE]?FLOPs?\b|ms\b|[µu]s\b|s\b|(?:thousand|million|billion|trillion)\b)|[A-Za-zµ]+"
+    r"\s?(?:%|×|[KMGTPE]i?B\b|kB\b|bytes?\b|[kMGTPE]?FLOPs?\b|ms\b|[µu]s\b|s\b|(?:thousand|million|billion|trillion)\b)"
+    r"|[A-Za-zµ]+"
 )
+ARTICLES = re.compile(r"(?: (?:of|the|as|many|much|a))+\b")  # between a number word and its noun: half of the bytes
 
 
 class LexiconError(ValueError):
@@ -50,45 +53,38 @@ class Lexicon:
 
     @cached_property
     def _word(self) -> re.Pattern[str]:
-        words = (
-            set(WORDS) | set(MULTIPLES) | set(PARTS) | {"hundred", "thousand", "million", "billion"}
-        ) - self.articles
-        fold = "|".join(sorted(set(WORDS) - {"one", "zero"}, key=len, reverse=True))
-        listed = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
-        return re.compile(rf"\b(?:(?:{fold})(?:fold| times)\b|(?:{listed})\b(?![-'’]))", re.I)
+        words = (set(WORDS) | set(MULTIPLES) | set(PARTS) | {"hundred", *SCALES}) - self.articles
+        multiplied = "|".join(sorted(set(WORDS) - {"one", "zero"}, key=len, reverse=True))
+        listed = "|".join(sorted(words, key=len, reverse=True))
+        return re.compile(rf"\b(?:(?:{multiplied})(?:fold| times)\b|(?:{listed})\b(?![-'’]))", re.I)
 
     def bare(self, text: str) -> bool:
         """A whole number from 0 to 10."""
         digits = text.strip().lstrip("−-+")
-        return digits.isdigit() and int(digits) <= 10
+        return digits.isascii() and digits.isdigit() and int(digits[:3]) <= 10 and len(digits) < 3
 
     def loose(self, text: str) -> list[tuple[int, int]]:
         """The spans of numbers and counted number words that are quantities, in order."""
-        text = self._name.sub(lambda m: "\x00" * len(m.group()), text)
+        text = self._name.sub(lambda m: "\x00" * len(m[0]), text)
         found = [span for match in NUMBER.finditer(text) if (span := self._quantity(text, match))]
-        found += [
-            match.span()
-            for match in self._word.finditer(text)
-            if match.group().lower().endswith(("fold", " times")) or self._counts(text, match.end(), words=True)
-        ]
+        found += [match.span() for match in self._word.finditer(text) if self._word_counts(text, match)]
         return sorted(found)
 
     def _quantity(self, text: str, match: re.Match[str]) -> tuple[int, int] | None:
-        start, end = match.span()
-        end -= len(match.group()) - len(match.group().rstrip(","))
-        attached = ATTACHED.match(text, end)
-        if self.bare(text[start:end]) and not attached and not self._counts(text, end):
+        start, end = match.start(), match.start() + len(match[0].rstrip(","))
+        if self.bare(text[start:end]) and not ATTACHED.match(text, end) and not self._noun.match(text, end):
             return None
         return start, end
 
-    def _counts(self, text: str, end: int, words: bool = False) -> bool:
-        if self._noun.match(text, end):
+    def _word_counts(self, text: str, match: re.Match[str]) -> bool:
+        """Times and folds always count, a fraction of something, any other word if its noun follows."""
+        word = match[0].lower()
+        if word.endswith(("fold", " times")):
             return True
-        return bool(
-            words
-            and re.match(r"(?: (?:of|the|as|many|much|a))+", text[end:])
-            and self._noun.match(text, end + re.match(r"(?: (?:of|the|as|many|much|a)\b)*", text[end:]).end())
-        )
+        between = ARTICLES.match(text, match.end())
+        if between and self._noun.match(text, between.end()):
+            return True
+        return (word not in PARTS or word == "half") and bool(self._noun.match(text, match.end()))
 
 
 def load(extra: Path | None = None) -> Lexicon:
@@ -105,7 +101,7 @@ def load(extra: Path | None = None) -> Lexicon:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise LexiconError(f"{path}: {error}") from None
         for key, value in rules.items():
-            if key not in ("names", "nouns", "articles"):
+            if key not in KEYS:
                 raise LexiconError(f"{path}: {key}: unknown, the keys are names, nouns and articles")
             if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
                 raise LexiconError(f"{path}: {key}: must be a list of strings")

@@ -12,7 +12,7 @@ from claims.render import fill
 
 
 class ClaimsExtension(Extension):
-    """Replaces a page by its checked rendering before any other extension sees it. ``root`` is a folder of the project."""
+    """Replaces a page by its checked rendering before any other extension sees it; ``root`` lies in the project."""
 
     def __init__(self, **settings: object) -> None:
         self.config = {"root": [".", "a folder inside the project"]}

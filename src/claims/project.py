@@ -21,8 +21,9 @@ class ProjectError(ValueError):
 class Project:
     """The settings, with their defaults. Paths are relative to ``root``.
 
-    ``facts`` and ``bibliography`` may be missing where nothing is cited. ``preload`` are modules that pages share, imported once.
-    ``inputs`` names the dataclasses (``module:Class``) whose fields are the inputs of the book's numbers.
+    ``facts`` and ``bibliography`` may be missing where nothing is cited. ``preload`` are modules that pages share,
+    imported once. ``inputs`` names the dataclasses (``module:Class``) whose fields are the inputs of the book's
+    numbers.
     """
 
     root: Path
@@ -102,4 +103,5 @@ def _project(root: Path, settings: dict, path: Path) -> Project:
         if not good:
             name = {tuple: "a list of strings", float: "a number above 0", str: "a string"}[kind]
             raise ProjectError(f"{path}: tool.claims.{key}: must be {name}, got {value!r}")
-    return Project(root, **{key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()})
+    given = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
+    return Project(root, **given)  # type: ignore[arg-type]

@@ -1,20 +1,23 @@
 """The text of a page with its snippets in place, and where each line of it came from.
 
-What runs is what is shown, so includes are expanded by pymdownx.snippets itself. A percent notebook (``# %%`` cells in a
-Python file) becomes a page too: its Markdown cells are prose, its code cells are blocks.
+What runs is what is shown, so includes are expanded by pymdownx.snippets itself. A percent notebook (``# %%`` cells in
+a Python file) becomes a page too: its Markdown cells are prose, its code cells are blocks.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 import markdown
+from markdown.preprocessors import Preprocessor
 from pymdownx.snippets import SnippetExtension, SnippetMissingError
 
+BOM = "\ufeff"
 FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?P<yaml>.*?\r?\n)?(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.S)
 INCLUDE = re.compile(r"^(?P<space>[ \t>]*)-{1,}8<-{1,}(?P<target>[ \t]+(?:\"[^\"]+\"|'[^']+'))?[ \t]*$")
 
@@ -110,21 +113,24 @@ def read(root: Path, path: str) -> Source:
 
 def from_text(root: Path, path: str, text: str) -> Source:
     """The same for a text already at hand."""
-    shift = 1 if text.startswith("\ufeff") else 0
-    rows = re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff"))
-    if rows and rows[-1] == "":
-        rows.pop()
-    lines = [Line(row, path, number, shift if number == 1 else 0) for number, row in enumerate(rows, 1)]
+    text = text.removeprefix(BOM)
+    lines = [Line(row, path, number) for number, row in enumerate(split_lines(text), 1)]
     if path.endswith(".py"):
         lines = _notebook(lines)
-    return Source(path, tuple(_expand(root, lines)), text.removeprefix("\ufeff"))
+    return Source(path, tuple(_expand(root, lines)), text)
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines as an editor numbers them, without their ends."""
+    rows = re.split(r"\r\n|\r|\n", text.removeprefix(BOM))
+    return rows[:-1] if rows[-1] == "" else rows
 
 
 # --- includes --------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=4)
-def _preprocessor(root: Path):
+def _preprocessor(root: Path) -> Preprocessor:
+    """A fresh one each time, since it remembers which folders exist."""
     md = markdown.Markdown(extensions=[SnippetExtension(base_path=[str(root)], check_paths=True, url_download=False)])
     return md.preprocessors["snippet"]
 
@@ -149,8 +155,7 @@ def _expand(root: Path, lines: list[Line]) -> list[Line]:
 
 def _included(root: Path, group: list[Line]) -> list[Line]:
     first = group[0]
-    quote = re.match(r"(?:[ \t]*>)*", first.text).group()  # pymdownx looks for white space only
-    _preprocessor.cache_clear()  # it remembers which folders exist
+    quote = first.text[: first.text.rfind(">", 0, first.text.find("-")) + 1]  # pymdownx looks for white space only
     try:
         texts = _preprocessor(root).run([line.text[len(quote) :] for line in group])
     except (SnippetMissingError, OSError, UnicodeDecodeError, RecursionError) as error:
@@ -166,11 +171,11 @@ def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _origins(root: Path, target: str, texts: list[str], first: Line):
+def _origins(root: Path, target: str, texts: list[str], first: Line) -> Iterator[Line]:
     """Find the included lines in the file they came from, so that messages can name its line too."""
     own: list[str] = []
     if (root / target).is_file():
-        own = (root / target).read_text(encoding="utf-8").splitlines()
+        own = split_lines((root / target).read_bytes().decode("utf-8"))
     bare = [text.strip(" \t>") for text in texts]
     stripped = [row.strip() for row in own]
     span = len(bare)

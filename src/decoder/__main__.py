@@ -12,6 +12,7 @@ class LazyGroup(click.Group):
     """Imports a command's module when the command is asked for, so that ``--help`` needs no torch."""
 
     lazy: ClassVar = {  # command name: "module:attribute"
+        "ablate": "decoder.ablate:command",
         "audit": "decoder.audit:command",
         "models": "decoder.families:models_command",
     }

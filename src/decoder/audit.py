@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from decoder.budget import BITS, CacheBytes, Flops, Parameters, bytes_text, flops, kv_cache, parameters
-from decoder.config import Config
+from decoder.config import Config, RopeScaling
 from decoder.config_json import ConfigError, Reading, Value, read_config
 
 WIDEST_HEAD = 256
@@ -151,7 +151,7 @@ def warnings(reading: Reading, cache: CacheBytes) -> tuple[str, ...]:
 
 
 def _value_json(value: Value) -> dict[str, Any]:
-    shown = asdict(value.value) if is_dataclass(value.value) else value.value
+    shown = asdict(value.value) if isinstance(value.value, RopeScaling) else value.value
     return {"value": list(shown) if isinstance(shown, tuple) else shown, "origin": value.origin, "key": value.key}
 
 

@@ -11,7 +11,7 @@ Korthikanti et al. 2022 (2205.05198, section 4.1); ZeRO stages, Rajbhandari et a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -24,9 +24,9 @@ from decoder.config import Config
 
 # isort: off
 from decoder.notation import (
-    MEANING, specialise, values,
-    B, E, H, K, L, N, P, T, V, L_e, L_f, L_w, a, b_e, b_h, b_k, b_m, b_o, b_q, b_r, b_v, bits, c, d, e, g, h, k, m,
-    m_e, m_s, n, n_e, n_f, p, q, q_1, q_h, r, s, u, v, w, x, y, z,
+    CALLERS, MEANING, specialise, values,
+    B, D, E, H, K, L, N, P, T, V, L_e, L_f, L_w, a, b_e, b_h, b_k, b_m, b_o, b_q, b_r, b_v, bits, c, d, e, g, h, k, m,
+    m_e, m_s, n, n_b, n_e, n_f, p, q, q_1, q_h, r, s, u, v, w, x, y, z,
 )  # fmt: skip
 # isort: on
 
@@ -127,6 +127,7 @@ FORMULAS: dict[str, Expr] = {
     "cache_bytes_full_layer": _bytes(B * T * _cached_values),
     "cache_bytes_windowed_layer": _bytes(B * _seen * _cached_values),
     "weight_bytes": _bytes(_total),
+    "training_part": ceiling(n_b * _total / D),
     "decode_flops": 2 * B * (_matmul_weights + _score_and_value * _kept),
     "decode_weight_bytes": _bytes(_multiplying(Min(E, B * k))),
     "prefill_weight_bytes": _bytes(_multiplying(Min(E, B * T * k))),
@@ -142,19 +143,23 @@ def _evaluator(name: str) -> Callable[[Mapping[str, int]], int]:
 
 
 def count(name: str, config: Config, **sizes: int) -> int:
-    """One formula's exact value. ``sizes`` gives B, T and bits where the formula has them.
+    """One formula's exact value. ``sizes`` gives the symbols that no Config fixes: B, T, bits, n_b, D.
 
     Raises ValueError for a name that ``FORMULAS`` lacks, or a size that is missing or not a whole number from 1.
     """
-    if name not in FORMULAS:
-        raise ValueError(f"formula must be one of {', '.join(FORMULAS)}, got {name!r}")
+    _known("formula", name, FORMULAS)
     for size, value in sizes.items():
         _whole(size, value)
-    missing = [symbol.name for symbol in (B, T, bits) if symbol in FORMULAS[name].free_symbols - {*sizes}]
-    missing = [size for size in missing if size not in sizes]
+    missing = [str(size) for size in CALLERS if size in FORMULAS[name].free_symbols and size.name not in sizes]
     if missing:
         raise ValueError(f"{name} needs {', '.join(missing)}")
     return _evaluator(name)(values(config) | sizes)
+
+
+def latex(name: str, config: Config | None = None) -> str:
+    """One formula, displayed: for every decoder, or as ``config`` needs it (choices decided, sizes as letters)."""
+    _known("formula", name, FORMULAS)
+    return faces.latex(FORMULAS[name] if config is None else specialise(FORMULAS[name], config), MEANING)
 
 
 def javascript() -> str:
@@ -167,7 +172,7 @@ def _whole(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a whole number from 1, got {value!r}")
 
 
-def _known(name: str, value: object, known: object) -> None:
+def _known(name: str, value: object, known: Collection[object]) -> None:
     if value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
 
@@ -199,7 +204,7 @@ class Result:
 
     def latex(self, name: str) -> str:
         """The same formula, displayed."""
-        return faces.latex(self.formula(name))
+        return faces.latex(self.formula(name), MEANING)
 
     def _show(self, number: int) -> str:
         return bytes_text(number) if self.unit == "bytes" else f"{number:,} {self.unit}"
@@ -288,8 +293,8 @@ def kv_cache(config: Config, tokens: int = 1, batch: int = 1, dtype: str = "bf16
     windowed = _evaluator("cache_bytes_windowed_layer")(known)
     short = set(config.windowed_layers)
     layers = tuple(windowed if layer in short else full for layer in range(config.layers))
-    figures = (_evaluator(name)(known) for name in CacheBytes.formulas.values())
-    return CacheBytes(config, tokens, batch, dtype, *figures, layers)
+    figures = {figure: _evaluator(name)(known) for figure, name in CacheBytes.formulas.items()}
+    return CacheBytes(config, tokens, batch, dtype, layers=layers, **figures)
 
 
 def paged_window(window: int, context: int, batched_tokens: int, block: int = 16) -> int:

@@ -69,12 +69,14 @@ def _system(row: dict[str, Any]) -> Row:
 
 
 def _config(stated: dict[str, Any]) -> Config:
-    chosen = {name: tuple(value) if isinstance(value, list) else value for name, value in stated.items()}
-    if "experts" in chosen:
-        experts = chosen["experts"]
+    chosen: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in stated.items()
+    }
+    if "experts" in stated:
+        experts = stated["experts"]
         chosen["experts"] = Experts(**{**experts, "dense_layers": tuple(experts.get("dense_layers", ()))})
-    if "latent" in chosen:
-        chosen["latent"] = LatentAttention(**chosen["latent"])
+    if "latent" in stated:
+        chosen["latent"] = LatentAttention(**stated["latent"])
     return Config(**chosen)
 
 

@@ -80,9 +80,17 @@ def javascript(expr: sympy.Expr) -> str:
     return _JavaScriptPrinter().doprint(expr)
 
 
-def latex(expr: sympy.Expr) -> str:
-    """The formula as displayed."""
-    return sympy.latex(expr, mul_symbol=r"\,")
+def latex(expr: sympy.Expr, symbols: Iterable[sympy.Symbol] = ()) -> str:
+    """The formula as displayed, the factors of a product in the order of ``symbols``."""
+    ranked = {symbol: sympy.Symbol(f"s{rank:03}", **symbol.assumptions0) for rank, symbol in enumerate(symbols)}
+    shown = {stand_in: _letter(symbol.name) for symbol, stand_in in ranked.items()}
+    return sympy.latex(expr.subs(ranked), mul_symbol=r"\,", symbol_names=shown)
+
+
+def _letter(name: str) -> str:
+    letter, _, index = name.partition("_")
+    letter = letter if len(letter) == 1 else rf"\mathrm{{{letter}}}"
+    return f"{letter}_{{{index}}}" if index else letter
 
 
 def evaluator(expr: sympy.Expr, symbols: Iterable[sympy.Symbol]) -> Callable[[Mapping[str, int]], int]:

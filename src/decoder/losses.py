@@ -40,19 +40,20 @@ def language_model_loss(logits: Tensor, labels: Tensor, z_weight: float = 0.0, m
             f"labels must be (B, T) for logits (B, T, V), got {tuple(labels.shape)} and {tuple(logits.shape)}"
         )
     scored = labels != IGNORED  # (B, T)
-    logits, labels = wide(logits[scored]), labels[scored]  # (N, V), (N,)
-    if not labels.numel():
+    if not scored.any():
         raise ValueError(f"labels must hold at least one token to score, got only {IGNORED}")
-    if labels.min() < 0 or labels.max() >= logits.shape[-1]:
+    if labels[scored].min() < 0 or labels.max() >= logits.shape[-1]:
         raise ValueError(f"labels must be from 0 to {logits.shape[-1] - 1}, or {IGNORED}")
-    log_z = logits.logsumexp(-1)  # (N,)
-    cross_entropy = (log_z - logits.gather(-1, labels[:, None])[:, 0]).mean()
+    logits = wide(logits)
+    log_z = logits.logsumexp(-1)  # (B, T)
+    target = logits.gather(-1, labels.clamp(min=0)[..., None])[..., 0]  # (B, T)
+    cross_entropy = (log_z - target)[scored].mean()
     penalty = logits.new_zeros(())
     if z_weight:
-        penalty = penalty + z_weight * log_z.square().mean()
+        penalty = penalty + z_weight * log_z[scored].square().mean()
     if max_z_weight:
-        penalty = penalty + max_z_weight * logits.amax(-1).square().mean()
-    return Loss(cross_entropy + penalty, cross_entropy, penalty, log_z.mean(), labels.numel())
+        penalty = penalty + max_z_weight * logits.amax(-1)[scored].square().mean()
+    return Loss(cross_entropy + penalty, cross_entropy, penalty, log_z[scored].mean(), int(scored.sum()))
 
 
 def next_token_labels(ids: Tensor, mask: Tensor | None = None) -> Tensor:

@@ -10,17 +10,19 @@ from sympy import Expr, Symbol, symbols
 
 from decoder.config import Config
 
-B, T, d, L, H, K, h, m, V, e, g, N, bits = symbols("B T d L H K h m V e g N bits", integer=True, positive=True)
+B, T, d, L, H, K, h, m, V, e, g, N = symbols("B T d L H K h m V e g N", integer=True, positive=True)
+bits, n_b, D = symbols("bits n_b D", integer=True, positive=True)
 P, p, c, r, n, v, q, E, k, m_e, m_s, w = symbols("P p c r n v q E k m_e m_s w", integer=True, nonnegative=True)
 L_w, L_f, L_e, a, u, x, s, y, z = symbols("L_w L_f L_e a u x s y z", integer=True, nonnegative=True)
 b_q, b_k, b_v, b_o, b_m, b_r, b_e, b_h = symbols("b_q b_k b_v b_o b_m b_r b_e b_h", integer=True, nonnegative=True)
 n_f, n_e, q_1, q_h = symbols("n_f n_e q_1 q_h", integer=True, nonnegative=True)
 
+# In the order in which a product is displayed.
 MEANING: dict[Symbol, str] = {
     B: "batch: sequences at once",
     T: "tokens in a sequence",
-    d: "width",
     L: "layers",
+    d: "width",
     H: "heads",
     K: "kv_heads",
     h: "head_width",
@@ -63,18 +65,23 @@ MEANING: dict[Symbol, str] = {
     q_1: "1 if queries and keys are normed with one weight vector for all heads",
     q_h: "1 if queries and keys are normed with weights of their own for each head",
     bits: "bits in a stored value",
+    n_b: "bytes a parameter takes",
+    D: "devices that share a part",
 }
+CALLERS = (B, T, bits, n_b, D)  # what no Config fixes
 
 # Symbols that say which decoder it is, and sizes of parts that a decoder may lack.
-SWITCHES = ("g", "N", "p", "a", "z", "u", "x", "s", "y", "n_f", "n_e", "q_1", "q_h")
-SWITCHES += ("b_q", "b_k", "b_v", "b_o", "b_m", "b_r", "b_e", "b_h")
+SWITCHES = (
+    "g", "N", "p", "a", "z", "u", "x", "s", "y", "n_f", "n_e", "q_1", "q_h",
+    "b_q", "b_k", "b_v", "b_o", "b_m", "b_r", "b_e", "b_h",
+)  # fmt: skip
 OPTIONAL = ("P", "c", "r", "n", "v", "q", "E", "k", "m_e", "m_s", "w", "L_w", "L_f", "L_e")
 
 NORMS_PER_LAYER = {"pre": 2, "post": 2, "output": 2, "both": 4}
 
 
 def values(config: Config) -> dict[str, int]:
-    """Every symbol that a Config fixes, by name. B, T and bits are the caller's."""
+    """Every symbol that a Config fixes, by name; ``CALLERS`` are the caller's."""
     latent, experts = config.latent, config.experts
     dense = config.layers if experts is None else len(experts.dense_layers)
     biases = config.attention_bias

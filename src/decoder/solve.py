@@ -127,7 +127,7 @@ def continuous_width(
     share = Fraction(config.kv_heads, config.heads) if kv_share is None else Fraction(kv_share)
     unit = math.lcm(ratio.denominator, share.denominator)
 
-    def at(width: int) -> int:
+    def at(width: int) -> Fraction:
         # One head per coordinate keeps every product whole: H h = width and K h = share * width.
         sizes = {"width": width, "heads": width, "kv_heads": width, "head_width": 1, "hidden": int(ratio * width)}
         whole_heads = config.replace(**sizes, positions="none", rotary_width=1)
@@ -149,6 +149,13 @@ def valid_kv_heads(heads: int) -> tuple[int, ...]:
     _whole("heads", heads, 1)
     small = [kv for kv in range(1, math.isqrt(heads) + 1) if heads % kv == 0]
     return tuple(sorted({*small, *(heads // kv for kv in small)}))
+
+
+def padded_vocab(entries: int, multiple: int = 64) -> int:
+    """Rows of the embedding when a vocabulary of ``entries`` is padded to a multiple that the hardware likes."""
+    _whole("entries", entries, 1)
+    _whole("multiple", multiple, 1)
+    return -(-entries // multiple) * multiple
 
 
 @dataclass(frozen=True)

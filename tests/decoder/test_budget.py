@@ -33,7 +33,7 @@ from decoder.budget import (
 from decoder.cache import KVCache
 from decoder.config import Config, Experts, LatentAttention
 from decoder.model import Decoder
-from decoder.notation import MEANING, specialise, values
+from decoder.notation import CALLERS, MEANING, specialise, values
 
 COUNTS = json.loads((Path(__file__).parent / "data" / "released_counts.json").read_text())
 NODE = shutil.which("node")
@@ -469,7 +469,7 @@ def test_importing_the_budget_imports_no_torch():
 def test_each_symbol_is_used_named_and_valued():
     used = {symbol for expr in budget.FORMULAS.values() for symbol in expr.free_symbols}
     assert used == set(MEANING)
-    assert {symbol.name for symbol in used} - set(values(Config())) == {"B", "T", "bits"}
+    assert {symbol.name for symbol in used} - set(values(Config())) == {symbol.name for symbol in CALLERS}
 
 
 def moe_and_latent():
@@ -490,7 +490,7 @@ def moe_and_latent():
 @pytest.mark.parametrize("config", moe_and_latent())
 @pytest.mark.parametrize("name", list(budget.FORMULAS))
 def test_the_displayed_formula_has_the_same_value(config, name):
-    sizes = {"T": 6, "B": 3, "bits": 4}
+    sizes = {"T": 6, "B": 3, "bits": 4, "n_b": 2, "D": 7}
     known = values(config) | sizes
     shown = specialise(budget.FORMULAS[name], config)
     used = {symbol.name for symbol in budget.FORMULAS[name].free_symbols}
@@ -505,6 +505,10 @@ def test_a_displayed_formula_drops_what_the_decoder_lacks():
     assert sympy.expand(parameters(config).formula("attention") - L * (2 * d * H * h + 2 * d * K * h)) == 0
     assert sympy.expand(kv_cache(config, dtype="bf16").formula("bytes_per_token") - 4 * K * L * h) == 0
     assert parameters(config).latex("norms") == r"d\,\left(2\,L + 1\right)"
+    assert parameters(config).latex("attention") == r"L\,\left(2\,d\,H\,h + 2\,d\,K\,h\right)"
+    assert kv_cache(config).latex("bytes") == r"4\,B\,T\,L\,K\,h"
+    assert budget.latex("weight_bytes", config).startswith(r"\left\lceil{\frac{\mathrm{bits}\,\left(")
+    assert r"H\,b_{q} + K\,b_{k}" in budget.latex("attention")
 
 
 @pytest.mark.skipif(NODE is None, reason="needs node")
@@ -519,7 +523,7 @@ def test_javascript_agrees_on_every_figure(tmp_path):
                 sizes[symbol.name] = 1 + draw(10 ** (1 + draw(7)))
         return sizes | {"bits": [4, 8, 16, 32][draw(4)]}
 
-    rows = [values(row.config) | {"T": 4099, "B": 3, "bits": 16} for row in families.RELEASED]
+    rows = [values(row.config) | {"T": 4099, "B": 3, "bits": 16, "n_b": 4, "D": 7} for row in families.RELEASED]
     rows += [random_values() for _ in range(1000)]
     expected = [
         {name: str(budget._evaluator(name)(row)) for name in budget.FORMULAS}
@@ -632,8 +636,9 @@ def test_what_may_leave_the_whole_numbers_is_refused(expr, printer):
         (lambda c: intensity(c, 2, phase="train"), "phase must be one of 'prefill', 'decode', got 'train'"),
         (lambda c: time_bound(intensity(c, 2), 0, 1.0), "flop_rate must be a finite number above 0, got 0"),
         (lambda c: time_bound(intensity(c, 2), 1, float("inf")), "bandwidth must be a finite number above 0, got inf"),
-        (lambda c: count("totals", c), "formula must be one of embedding, attention"),
+        (lambda c: count("totals", c), "formula must be one of 'embedding', 'attention'"),
         (lambda c: count("cache_bytes", c, T=3), "cache_bytes needs B, bits"),
+        (lambda c: budget.latex("all"), "formula must be one of 'embedding', 'attention'"),
         (lambda c: parameters(c).formula("all"), "Parameters has formulas for embedding"),
     ],
 )  # fmt: skip

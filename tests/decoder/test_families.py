@@ -1,6 +1,8 @@
 """Released models and the systems of the book: names, published counts, what is unknown."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -117,3 +119,8 @@ def test_a_pattern_that_fits_no_model_is_wrong_usage():
     result = CliRunner().invoke(models_command, ["--only", "nothing"])
     assert result.exit_code == 2
     assert "no released model's name holds 'nothing'" in result.output
+
+
+def test_the_command_line_knows_it():
+    program = [sys.executable, "-m", "decoder", "models", "--only", "gpt2-xl"]
+    assert "1,557,611,200" in subprocess.run(program, capture_output=True, text=True, check=True).stdout

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from decoder.budget import parameters
 from decoder.config import Config, Experts, LatentAttention
-from decoder.solve import MatchedHidden, Sized, continuous_width, depth_for, matched_hidden, valid_kv_heads, width_for
+from decoder.solve import (
+    MatchedHidden,
+    Sized,
+    continuous_width,
+    depth_for,
+    matched_hidden,
+    padded_vocab,
+    valid_kv_heads,
+    width_for,
+)
 
 BOOK = Config()
 TOTAL = 100_092_672
@@ -112,6 +121,13 @@ def test_matched_hidden_rounds_as_named(width, plain, multiple, rounding):
     assert found.difference == 3 * width * expected - 2 * width * plain
 
 
+@pytest.mark.parametrize(
+    ("entries", "multiple", "rows"), [(250_680 + 200, 1024, 250_880), (50_257, 64, 50_304), (50_304, 64, 50_304)]
+)
+def test_padded_vocabularies(entries, multiple, rows):
+    assert padded_vocab(entries, multiple) == rows
+
+
 ALIKE = "depth_for needs layers that are all alike"
 
 
@@ -133,6 +149,7 @@ ALIKE = "depth_for needs layers that are all alike"
         ),
         (lambda: valid_kv_heads(0), "heads must be a whole number from 1, got 0"),
         (lambda: matched_hidden(8, 8, rounding="even"), "rounding must be 'nearest', 'up' or 'down', got 'even'"),
+        (lambda: padded_vocab(10, 0), "multiple must be a whole number from 1, got 0"),
         (lambda: matched_hidden(8, True), "plain_hidden must be a whole number from 1, got True"),
     ],
 )

@@ -1,0 +1,108 @@
+"""The pages that are made of the whole book: its references and its ledger. A comment marks where each one stands."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable
+from html import escape
+
+from pybtex.database import Entry
+
+from claims.facts import author_line, link
+from claims.literal import plain
+from claims.report import Checked, Report
+
+BIBLIOGRAPHY = "<!-- claims:bibliography -->"
+LEDGER = "<!-- claims:ledger -->"
+
+_MARKDOWN = str.maketrans({char: f"&#{ord(char)};" for char in "\\`*_{}[]()|$!~^"} | {"\n": " "})
+_LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?:<[^>]*>|[^()]*(?:\([^()]*\)[^()]*)*)\)")
+
+
+def bibliography(report: Report, path: str) -> str:
+    """Every reference, with the facts taken from it and links to the pages that cite it, as Markdown."""
+    uses: dict[str, dict[str, None]] = {}
+    for page in report.pages:
+        for citation in page.page.citations:
+            uses.setdefault(citation.key.split(".")[0], {})[page.path] = None
+    titles = {page.path: title(page) for page in report.pages}
+    references = sorted(
+        report.facts.references.items(), key=lambda item: (author_line(item[1]).lower(), item[1].fields.get("year", ""))
+    )
+    return "\n\n".join(
+        _reference(report, name, entry, [f"[{titles[use]}]({_to(use, path)})" for use in uses.get(name, {})])
+        for name, entry in references
+    )
+
+
+def _reference(report: Report, name: str, entry: Entry, uses: list[str]) -> str:
+    fields = {key.lower(): re.sub(r"[{}]", "", value) for key, value in entry.fields.items()}
+    named, target = text(fields.get("title", "")), link(entry)
+    place = fields.get("journal") or fields.get("booktitle") or fields.get("howpublished")
+    parts = [
+        f'<a id="{name}"></a>**{text(author_line(entry))}** {fields.get("year", "")}. ',
+        f"[{named}]({target})" if target else named,
+        f", {text(place)}." if place else ".",
+        f" {text(fields['annote'])}" if "annote" in fields else "",
+        f" Cited in: {', '.join(uses) or 'nowhere'}.",
+    ]
+    facts = [fact for fact in report.facts.facts.values() if fact.source == name]
+    for fact in facts:
+        note = f" ({text(fact.note)})" if fact.note else ""
+        doubt = f" Not verified: {text(fact.unverified)}." if fact.unverified else ""
+        shown = f"{text(fact.value.shown)} {text(fact.unit)}".strip()
+        parts.append(f"\n\n    - {shown}: {text(fact.where)}{note}.{doubt}")
+    return "".join(parts)
+
+
+def ledger(report: Report, path: str) -> str:
+    """Every claim of the site by page, as Markdown tables."""
+    return "\n\n".join(
+        _ledger_of(report, page, path) for page in report.pages if page.page.claims or page.page.citations
+    )
+
+
+def _ledger_of(report: Report, page: Checked, path: str) -> str:
+    rows = [
+        f"## [{title(page)}]({_to(page.path, path)})",
+        "",
+        "| on the page | expression or source | exact value |",
+        "|---|---|---|",
+    ]
+    for claim, evaluation in zip(page.page.claims, page.evaluations, strict=True):
+        if evaluation.value:
+            rows.append(_cells(plain_text(claim.literal), claim.expression, evaluation.value.shown))
+    for citation in page.page.citations:
+        if fact := report.facts.facts.get(citation.key):
+            rows.append(_cells(plain_text(citation.literal), f"{fact.source}, {fact.where}", fact.value.shown))
+    return "\n".join(rows)
+
+
+def _cells(literal: str, origin: str, value: str) -> str:
+    return f"| {text(literal)} | <code>{text(origin)}</code> | {text(value)} |"
+
+
+def title(page: Checked) -> str:
+    """The title in the front matter, or the first heading, or the path."""
+    if isinstance(page.page.meta.get("title"), str):
+        return str(page.page.meta["title"])
+    found = re.compile(r"^#\s+(.+?)\s*(?:\{.*\})?$", re.M).search(page.page.text, page.page.front)
+    return plain_text(found[1]) if found else page.path
+
+
+def _to(path: str, here: str) -> str:
+    return posixpath.relpath(path, posixpath.dirname(here))
+
+
+def text(words: str) -> str:
+    """Words that neither Markdown nor HTML shall read as mark-up."""
+    return escape(" ".join(words.split()), quote=False).translate(_MARKDOWN)
+
+
+def plain_text(markdown: str) -> str:
+    """Markdown without its links, emphasis and code marks."""
+    return plain(re.sub(r"[*`]", "", _LINK.sub(r"\1", markdown)))
+
+
+MARKERS: dict[str, Callable[[Report, str], str]] = {BIBLIOGRAPHY: bibliography, LEDGER: ledger}

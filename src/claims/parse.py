@@ -1,0 +1,32 @@
+"""Source text to a Page: front matter, blocks, inline mark-up, and the numbers that are left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from claims import fences, front_matter, inline, numbers, source
+from claims.lexicon import Lexicon
+from claims.page import Page
+from claims.source import Line, Source, SourceError
+
+
+def read(root: Path, path: str, lexicon: Lexicon) -> Page:
+    """Read and parse one page; what is wrong with it stands in ``problems``."""
+    try:
+        return parse(source.read(root, path), lexicon)
+    except SourceError as error:
+        page = Page(Source(path, (Line("", path, error.line),)))
+        page.problem(error.slug, 0, 0, str(error))
+        return page
+
+
+def parse(text: Source, lexicon: Lexicon) -> Page:
+    """Parse a source into a page."""
+    page = Page(text)
+    front_matter.read(page)
+    fenced = fences.read(page)
+    hidden = [(0, page.front), *fenced]
+    opaque = inline.read(page, hidden)
+    numbers.read(page, lexicon, hidden, opaque)
+    page.claims.sort(key=lambda claim: claim.start)
+    return page
