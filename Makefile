@@ -8,7 +8,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 export NO_MKDOCS_2_WARNING := 1
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-.PHONY: site serve check test lint fix bench clean
+.PHONY: site serve check test lint fix parity bench clean
 
 site: .venv/site.stamp  ## check every page, then build site/
 	$(BIN)/python -m claims check
@@ -32,6 +32,9 @@ lint: .venv/lint.stamp  ## style, types, spelling
 fix: .venv/lint.stamp  ## what style can repair by itself
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+parity: .venv/test.stamp  ## each family against transformers, on the same random weights
+	$(BIN)/python -m decoder parity
 
 bench: .venv/test.stamp  ## every script in benchmarks/: times, as ratios within one run
 	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done

@@ -11,28 +11,18 @@ PLACEMENTS = {  # the update, and its derivative with a prime for each part's
 
 
 def box(axes, x, y, text, colour):
-    style = {
-        "boxstyle": "square,pad=0.35",
-        "facecolor": "none",
-        "edgecolor": colour,
-        "linewidth": 1.8,
-    }
+    style = {"boxstyle": "square,pad=0.35", "facecolor": "none", "edgecolor": colour, "linewidth": 1.8}
     axes.text(x, y, text, ha="center", va="center", bbox=style, fontsize=10)
 
 
 def line(axes, *points, arrow=False, colour="C3"):
     axes.plot(*zip(*points, strict=True), color=colour, linewidth=1.6)
     if arrow:
-        axes.annotate(
-            "",
-            points[-1],
-            points[-2],
-            arrowprops={"arrowstyle": "->", "color": colour, "linewidth": 1.6},
-        )
+        axes.annotate("", points[-1], points[-2], arrowprops={"arrowstyle": "->", "color": colour, "linewidth": 1.6})
 
 
 def draw_placements():
-    figure, panels = plt.subplots(1, 4, figsize=(7.5, 4.1))
+    _, panels = plt.subplots(1, 4, figsize=(7.5, 4.1))
     for axes, (placement, (update, jacobian)) in zip(panels, PLACEMENTS.items(), strict=True):
         axes.set(xlim=(-1.1, 2.3), ylim=(-2.6, 8.4))
         axes.axis("off")
@@ -51,15 +41,7 @@ def draw_placements():
         for y, text, colour in branch:
             box(axes, 1.4, y, text, colour)
         axes.text(0, 6.3, "+", ha="center", va="center", fontsize=13)
-        axes.plot(
-            0,
-            6.3,
-            "o",
-            markersize=15,
-            markerfacecolor="none",
-            markeredgecolor="C3",
-            markeredgewidth=1.6,
-        )
+        axes.plot(0, 6.3, "o", markersize=15, markerfacecolor="none", markeredgecolor="C3", markeredgewidth=1.6)
         if placement == "post":
             line(axes, (0, 6.65), (0, 6.85))
             box(axes, 0, 7.3, "norm", "C1")

@@ -1,8 +1,9 @@
 """A serial and a parallel block with toy branches, and what flows through each for one vector."""
 
 import torch
-from decoder.norms import layer_norm
 from matplotlib import pyplot as plt
+
+from decoder.norms import layer_norm
 
 
 def shown(vector):
@@ -10,12 +11,7 @@ def shown(vector):
 
 
 def box(axes, x, y, text, colour):
-    style = {
-        "boxstyle": "square,pad=0.4",
-        "facecolor": "none",
-        "edgecolor": colour,
-        "linewidth": 1.8,
-    }
+    style = {"boxstyle": "square,pad=0.4", "facecolor": "none", "edgecolor": colour, "linewidth": 1.8}
     axes.text(x, y, text, ha="center", va="center", bbox=style)
 
 
@@ -26,9 +22,7 @@ def arrow(axes, *points, colour="C3", dashed=False):
 
 
 def add(axes, y):
-    axes.plot(
-        0, y, "o", markersize=16, markerfacecolor="none", markeredgecolor="C3", markeredgewidth=1.6
-    )
+    axes.plot(0, y, "o", markersize=16, markerfacecolor="none", markeredgecolor="C3", markeredgewidth=1.6)
     axes.text(0, y, "+", ha="center", va="center", fontsize=13)
 
 
@@ -41,7 +35,7 @@ def draw_two_blocks():
         "parallel": start + keep_first * layer_norm(start, 1e-6) + layer_norm(start, 1e-6),
     }
 
-    figure, (serial, parallel) = plt.subplots(1, 2, figsize=(7.5, 5.0))
+    _, (serial, parallel) = plt.subplots(1, 2, figsize=(7.5, 5.0))
     for axes, name in ((serial, "serial"), (parallel, "parallel")):
         axes.set(xlim=(-0.6, 4.4), ylim=(-0.6, 10.2), title=name)
         axes.axis("off")

@@ -11,7 +11,7 @@ def draw_common_shift():
     log_z = shifted.logsumexp(-1)
     lowest = -scores.logsumexp(-1).item()
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(7.5, 3.2), sharex=True)
+    _, (left, right) = plt.subplots(1, 2, figsize=(7.5, 3.2), sharex=True)
     left.plot(shifts, log_z - shifted[:, target], color="C0")
     left.set(title="−log P", ylim=(0, 0.5), ylabel="nats")
     right.plot(shifts, weight * log_z.square(), color="C1")

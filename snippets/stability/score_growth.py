@@ -1,8 +1,9 @@
 """The largest attention score as the query and key weights grow, with and without norms on both."""
 
 import torch
-from decoder.norms import rms_norm
 from matplotlib import pyplot as plt
+
+from decoder.norms import rms_norm
 
 
 def draw_score_growth():
@@ -18,27 +19,12 @@ def draw_score_growth():
             q, k = rms_norm(q, 1e-6), rms_norm(k, 1e-6)
         return (q @ k.T / head_width**0.5).abs().max().item()
 
-    figure, axes = plt.subplots(figsize=(7.5, 3.6))
-    for normed, label, colour, marker in (
-        (False, "plain", "C1", "s"),
-        (True, "QK-norm", "C0", "o"),
-    ):
-        axes.plot(
-            scales,
-            [largest(s, normed) for s in scales],
-            color=colour,
-            marker=marker,
-            markersize=4,
-            label=label,
-        )
+    _, axes = plt.subplots(figsize=(7.5, 3.6))
+    for normed, label, colour, marker in ((False, "plain", "C1", "s"), (True, "QK-norm", "C0", "o")):
+        axes.plot(scales, [largest(s, normed) for s in scales], color=colour, marker=marker, markersize=4, label=label)
     axes.axhline(head_width**0.5, color="C3", linewidth=1, linestyle=":")
     axes.text(22, head_width**0.5 * 1.25, "root of the head width", fontsize=10)
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="factor on the query and key weights",
-        ylabel="largest |score|",
-    )
+    axes.set(xscale="log", yscale="log", xlabel="factor on the query and key weights", ylabel="largest |score|")
     axes.set_xticks((1, 2, 4, 8, 16, 32, 64), ("1", "2", "4", "8", "16", "32", "64"))
     axes.set_yticks((1, 10, 100, 1000, 10000), ("1", "10", "100", "1,000", "10,000"))
     axes.minorticks_off()

@@ -9,6 +9,7 @@ from claims.arithmetic import identical, symbolic
 from claims.equations import shown_tex, unbound_macro
 from claims.facts import Facts
 from claims.finding import Finding
+from claims.fix import rewrite
 from claims.lexicon import Lexicon
 from claims.mathml import MathError, to_mathml
 from claims.page import Block, Citation, Claim, Equation, Loose
@@ -16,6 +17,7 @@ from claims.report import Checked
 from claims.session import Evaluation, Failure, Value
 
 BLOCK_SLUGS = {"timeout": "block-timeout", "died": "block-died"}
+BLOCK_MESSAGES = {"timeout": "the block {}", "died": "the block ended its process: {}", "output": "the block {}"}
 WHERE = {"comment": " in a comment", "output": " in typed output", "math": " in a formula"}
 HINTS = {
     "prose": "write [number](claim:expression), [number](cite:key.fact), or waive it in the front matter",
@@ -94,7 +96,8 @@ class _Judge:
             row = block.row + failure.line
             begin, text = self.page.source.starts[row], self.page.source.lines[row].text
             start, end = begin + len(text) - len(text.lstrip()), begin + len(text)
-        self.find(start, end, BLOCK_SLUGS.get(failure.kind, "block-failed"), failure.message, notes=notes)
+        message = BLOCK_MESSAGES.get(failure.kind, "{}").format(failure.message)
+        self.find(start, end, BLOCK_SLUGS.get(failure.kind, "block-failed"), message, notes=notes)
 
     # --- claims ---
 
@@ -117,10 +120,13 @@ class _Judge:
         verdict = self._agree(claim, value)
         if verdict:
             notes = [("expression", self._bound(claim))]
-            if verdict.slug == "drift" and claim.kind != "chain":
+            if verdict.slug == "drift" and self._repairable(claim, value):
                 notes.append(("to accept", f"python -m claims fix {self.page.place(claim.start, claim.end).path}"))
             self.find(claim.start, claim.end, verdict.slug, verdict.message, verdict.hint, notes)
         return verdict
+
+    def _repairable(self, claim: Claim, value: Value) -> bool:
+        return claim.kind != "chain" and rewrite(claim.literal, value, self.lexicon.counted) is not None
 
     def _agree(self, claim: Claim, value: Value) -> Disagreement | None:
         if value.kind == "expr" and claim.kind == "math" and symbolic(claim.literal):

@@ -156,13 +156,13 @@ def _expand(root: Path, lines: list[Line]) -> list[Line]:
 def _included(root: Path, group: list[Line]) -> list[Line]:
     first = group[0]
     quote = first.text[: first.text.rfind(">", 0, first.text.find("-")) + 1]  # pymdownx looks for white space only
+    named = [line.text.strip(" \t>") for line in group[1:-1]] or re.findall(r"[\"']([^\"']+)[\"']", first.text)
+    target = next((name for name in named if name and not name.startswith(";")), "nothing")
     try:
         texts = _preprocessor(root).run([line.text[len(quote) :] for line in group])
-    except (SnippetMissingError, OSError, UnicodeDecodeError, RecursionError) as error:
-        named = re.findall(r"[\"']([^\"']+)[\"']", " ".join(line.text for line in group)) or ["?"]
-        raise SourceError(f"snippet {named[0]}: {_reason(error)}", first.number, "missing-snippet") from None
-    target = re.search(r"[\"']([^\"':]+)", " ".join(line.text for line in group))
-    return list(_origins(root, target.group(1).strip() if target else "", [quote + text for text in texts], first))
+    except (SnippetMissingError, OSError, ValueError, RecursionError) as error:
+        raise SourceError(f"snippet {target}: {_reason(error)}", first.number, "missing-snippet") from None
+    return list(_origins(root, target.partition(":")[0].strip(), [quote + text for text in texts], first))
 
 
 def _reason(error: Exception) -> str:
@@ -175,7 +175,7 @@ def _origins(root: Path, target: str, texts: list[str], first: Line) -> Iterator
     """Find the included lines in the file they came from, so that messages can name its line too."""
     own: list[str] = []
     if (root / target).is_file():
-        own = split_lines((root / target).read_bytes().decode("utf-8"))
+        own = [*split_lines((root / target).read_bytes().decode("utf-8")), ""]
     bare = [text.strip(" \t>") for text in texts]
     stripped = [row.strip() for row in own]
     span = len(bare)

@@ -15,6 +15,7 @@ class LazyGroup(click.Group):
         "ablate": "decoder.ablate:command",
         "audit": "decoder.audit:command",
         "models": "decoder.families:models_command",
+        "parity": "decoder.parity:command",
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:

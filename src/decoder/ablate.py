@@ -1,7 +1,7 @@
 """Compare design choices by training them: the same seeds, the same batches, the same number of tokens.
 
-`ablate` runs every variant of a plan from every seed, compares them seed by seed, and returns what a result file holds.
-`command` is ``python -m decoder ablate``. One process or many: under ``torchrun`` the same command shares each batch out.
+`ablate` runs every variant of a plan from every seed, compares them seed by seed, and returns the result that the file
+holds. `command` is ``python -m decoder ablate``; under ``torchrun`` the same command shares each batch out.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 import time
@@ -23,8 +24,9 @@ import click
 import torch
 
 from decoder.ablate_data import Text, read_text
-from decoder.ablate_plan import Plan, PlanError, built_in_plans, find_plan, load_plan, not_controlled, unequal
+from decoder.ablate_plan import NEVER_CONTROLLED, Plan, PlanError, not_controlled, unequal
 from decoder.ablate_run import Process, joined, run, save_atomically
+from decoder.ablate_toml import built_in_plans, find_plan, load_plan
 
 CONFIDENCE = 0.95
 WORK = Path(".cache/ablate")
@@ -76,7 +78,8 @@ def ablate(plan: Plan, process: Process, work: Path = WORK, progress: bool = Fal
     """Run ``plan`` and return its result. Runs that an earlier, killed call has finished under ``work`` are kept."""
     began = time.time()
     text = read_text(plan)
-    folder = work / f"{plan.name}-{_key(plan, text, process)}"
+    code = _code()
+    folder = work / f"{plan.name}-{_key(plan, text, code, process)}"
     runs: dict[str, list[dict[str, Any]]] = {variant.name: [] for variant in plan.variants}
     resumed = 0
     with _bars(progress and process.first) as bars:
@@ -95,13 +98,15 @@ def ablate(plan: Plan, process: Process, work: Path = WORK, progress: bool = Fal
                         tick=lambda step, bar=bar: bars.update(bar, completed=step),
                     )  # fmt: skip
                     if process.first:
-                        save_atomically(finished, lambda file, summary=summary: file.write(_json(summary)))
+                        save_atomically(finished, _json(summary))
                         checkpoint.unlink(missing_ok=True)
                     bars.remove_task(bar)
                 process.wait()
                 runs[variant.name].append({"seed": seed, **json.loads(finished.read_bytes())})
                 bars.advance(every)
-    result = _result(plan, text, process, runs, time.time() - began, resumed)
+    result = _result(plan, text, code, process, runs) | {
+        "last_call": {"seconds": round(time.time() - began, 1), "runs_kept_from_earlier": resumed}
+    }
     process.wait()
     if process.first:
         shutil.rmtree(folder, ignore_errors=True)
@@ -109,7 +114,7 @@ def ablate(plan: Plan, process: Process, work: Path = WORK, progress: bool = Fal
 
 
 def _result(
-    plan: Plan, text: Text, process: Process, runs: dict[str, list[dict[str, Any]]], seconds: float, resumed: int
+    plan: Plan, text: Text, code: str, process: Process, runs: dict[str, list[dict[str, Any]]]
 ) -> dict[str, Any]:
     finals = {name: [each["held_out"] for each in some] for name, some in runs.items()}
     return {
@@ -117,7 +122,7 @@ def _result(
         "question": plan.question,
         "command": f"python -m decoder ablate {_argument(plan)}",
         "plan_sha256": plan.hash,
-        "code_sha256": _code(),
+        "code_sha256": code,
         "data": {**asdict(plan.data), "package": text.package, "sha256": text.sha256, "differs_from_plan": text.differs,
                  "train_bytes": len(text.train), "held_out_bytes": len(text.held_out)},
         "training": asdict(plan.training) | {"steps": plan.training.steps},
@@ -134,8 +139,8 @@ def _result(
             "deterministic": process.device.type == "cpu",
         },
         "wall_seconds": round(sum(each["wall_seconds"] for some in runs.values() for each in some), 1),
-        "last_call": {"seconds": round(seconds, 1), "runs_kept_from_earlier": resumed},
         "confidence": CONFIDENCE,
+        "never_controlled": list(NEVER_CONTROLLED),
         "variants": [
             {
                 "name": variant.name,
@@ -167,24 +172,30 @@ def _code() -> str:
     return hashlib.sha256(b"\0".join(files)).hexdigest()
 
 
-def _key(plan: Plan, text: Text, process: Process) -> str:
+def _key(plan: Plan, text: Text, code: str, process: Process) -> str:
     """What finished runs may be reused for: this plan, text, code and torch, on as many processes of this device."""
-    parts = (plan.hash, text.sha256, _code(), torch.__version__, str(process.count), process.device.type)
+    parts = (plan.hash, text.sha256, code, torch.__version__, str(process.count), process.device.type)
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:12]
 
 
 def _json(value: object) -> bytes:
-    return (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()
+    """Indented JSON with every list of numbers on one line."""
+    text = json.dumps(value, indent=1, allow_nan=False)
+    return (re.sub(r"\[[-\d.e+,\snul]+\]", lambda numbers: " ".join(numbers[0].split()), text) + "\n").encode()
 
 
 def _bars(shown: bool) -> Any:
+    from rich import progress
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
-        console=Console(stderr=True), disable=not shown,
-    )  # fmt: skip
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
+    )
+    return progress.Progress(*columns, console=Console(stderr=True), disable=not shown)
 
 
 @click.command("ablate")
@@ -221,18 +232,20 @@ def _run_command(plan: Plan, results: Path) -> None:
         text = read_text(plan)
         if text.differs and process.first:
             click.echo(
-                f"{plan.path}: data.sha256 is of other bytes than this machine has; going on with {text.sha256}", err=True
+                f"{plan.path}: data.sha256 is of other bytes than this machine has; going on with {text.sha256}",
+                err=True,
             )
         result = ablate(plan, process, progress=sys.stderr.isatty())
         if process.first:
             path = results / f"{plan.name}.json"
-            save_atomically(path, lambda file: file.write(_json(result)))
+            save_atomically(path, _json(result))
             _print_result(result)
             click.echo(f"written to {path}")
 
 
 def _print_sizes(plan: Plan) -> None:
-    click.echo(f"{plan.question}\n{plan.training.tokens:,} tokens a run, {len(plan.seeds)} seeds, equal {plan.budget.rule}")
+    click.echo(plan.question)
+    click.echo(f"{plan.training.tokens:,} tokens a run, {len(plan.seeds)} seeds, equal {plan.budget.rule}")
     for variant in plan.variants:
         click.echo(f"{variant.name:<24} {variant.parameters:>12,} parameters {variant.flops:.3e} training FLOPs")
 
@@ -244,27 +257,31 @@ def _print_result(result: dict[str, Any]) -> None:
 
     console = Console(highlight=False)
     console.print(result["question"], style="bold")
-    seeds = len(result["seeds"])
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("variant")
-    for column in ("parameters", "held-out nats", f"{CONFIDENCE:.0%} interval", "ms a step", "minus", "paired", "interval"):
+    for column in ("parameters", "held-out nats", "paired difference", "ms a step"):
         table.add_column(column, justify="right")
-    compared = {each["variant"]: each for each in result["comparisons"]}
+    differences = {each["variant"]: _shown(each, "+.4f") for each in result["comparisons"]}
     for variant in result["variants"]:
-        paired = compared.get(variant["name"])
-        row = [variant["name"], f"{variant['parameters']:,}", *_shown(variant["held_out"], ".4f")]
-        row.append(f"{sum(variant['runs'][0]['median_milliseconds'].values()):.1f}")
-        table.add_row(*row, *([paired["against"], *_shown(paired, "+.4f")] if paired else ["", "", ""]))
+        name = variant["name"]
+        milliseconds = sum(variant["runs"][0]["median_milliseconds"].values())
+        held_out = _shown(variant["held_out"], ".4f")
+        table.add_row(name, f"{variant['parameters']:,}", held_out, differences.get(name, ""), f"{milliseconds:.1f}")
     console.print(table)
-    console.print(f"{seeds} seeds, {result['training']['tokens']:,} tokens a run, {result['wall_seconds']} s of training")
+    console.print(
+        f"{len(result['seeds'])} seeds, {result['training']['tokens']:,} tokens a run, "
+        f"± half of the {CONFIDENCE:.0%} interval, {result['wall_seconds']} s of training"
+    )
     if result["budget"]["allow_unequal"]:
-        console.print(f"unequal budgets were allowed: {result['budget']['reason']}")
+        console.print(f"Unequal budgets were allowed: {result['budget']['reason']}.")
     for each in result["comparisons"]:
-        console.print(f"{each['variant']} against {each['against']}, not controlled: {'; '.join(each['not_controlled'])}")
+        console.print(f"{each['variant']} minus {each['against']}: {'; '.join(each['not_controlled'])}", style="dim")
+    console.print(f"And for all: {'; '.join(NEVER_CONTROLLED)}.", style="dim")
 
 
-def _shown(found: dict[str, Any], form: str) -> tuple[str, str]:
+def _shown(found: dict[str, Any], form: str) -> str:
     if found["mean"] is None:
-        return f"{found['missing']} diverged", ""
+        return f"{found['missing']} diverged"
     bounds = found["interval"]
-    return format(found["mean"], form), "one seed" if bounds is None else "{:{f}} to {:{f}}".format(*bounds, f=form)
+    spread = "" if bounds is None else f" ± {(bounds[1] - bounds[0]) / 2:.4f}"
+    return f"{found['mean']:{form}}{spread}"

@@ -7,6 +7,7 @@ nothing in training draws random numbers, so a checkpoint is weights, optimizer 
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import statistics
@@ -166,8 +167,10 @@ def run(
             evaluate(step)
         measured.wall_seconds = earlier + time.perf_counter() - began
         if step % plan.measurement.checkpoint_steps == 0 and step < training.steps and process.first:
+            buffer = io.BytesIO()
             state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "measured": asdict(measured)}
-            save_atomically(checkpoint, lambda file, state=state, step=step: torch.save({**state, "step": step}, file))
+            torch.save({**state, "step": step}, buffer)
+            save_atomically(checkpoint, buffer.getvalue())
         tick(step)
     measured.peak_bytes = max(measured.peak_bytes, _peak(process.device))
     return measured.summary(process.device)
@@ -202,12 +205,12 @@ def held_out_loss(plan: Plan, training: Training, model: Decoder, held_out: Wind
     return total / tokens
 
 
-def save_atomically(path: Path, write: Callable[[Any], object]) -> None:
+def save_atomically(path: Path, content: bytes) -> None:
     """Write a file that is either whole or not there: whoever is killed in between loses nothing that was there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     with part.open("wb") as file:
-        write(file)
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)

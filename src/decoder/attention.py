@@ -50,6 +50,7 @@ def alibi_bias(queries: Tensor, keys: Tensor, visible: Tensor, heads: int, dtype
     return (-slopes * distance).masked_fill(~visible, -torch.inf).to(dtype)
 
 
+# --8<-- [start:attention]
 def repeat_kv(x: Tensor, times: int) -> Tensor:
     """Each key/value head ``times`` times, next to itself: (B, K, S, h) -> (B, K * times, S, h)."""
     return x.repeat_interleave(times, dim=1)
@@ -148,5 +149,7 @@ class Attention(nn.Module):
 def make_attention(config: Config, layer: int) -> nn.Module:
     """The attention part of one layer."""
     if config.latent is not None:
-        raise ValueError(f"latent: latent attention cannot be built by this decoder, got {config.latent}")
+        from decoder.survey.latent_attention import MultiHeadLatentAttention
+
+        return MultiHeadLatentAttention(config, layer)
     return Attention(config, layer)

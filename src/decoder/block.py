@@ -20,6 +20,7 @@ from decoder.feedforward import make_feed_forward
 from decoder.norms import make_norm
 
 
+# --8<-- [start:block]
 class Block(nn.Module):
     """One layer. Norms that a placement does not use are identities without parameters."""
 

@@ -1,7 +1,8 @@
 """The key/value cache: what a decoder keeps of the tokens it has read.
 
 Compact: the K key/value heads are stored, never the H repeated ones. A windowed layer keeps a ring of its last
-``window`` tokens. Keys are stored rotated, so a cached key keeps the position it was read at.
+``window`` tokens. Keys are stored rotated, so a cached key keeps the position it was read at. Latent attention stores
+its latent in the place of the keys and its rotary key in the place of the values, one head each.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ Positions = Literal["rotary", "learned", "sinusoidal", "alibi", "none"]
 Pairing = Literal["adjacent", "half"]
 Activation = Literal["gelu", "gelu_tanh", "relu", "relu2", "silu", "identity"]
 BlockKind = Literal["serial", "parallel"]
+Scores = Literal["softmax", "sigmoid"]
 RopeScalingKind = Literal["linear", "ntk", "dynamic", "yarn", "llama3", "longrope"]
 
 
@@ -128,6 +129,12 @@ class Experts:
     router_bias: bool = False  # a trained bias on the router's scores
     selection_bias: bool = False  # DeepSeek-V3's bias used for selection only (a buffer, not a parameter)
     bias: bool = False  # biases inside the experts
+    scores: Scores = "softmax"  # of the router, over all experts
+    normalised: bool = True  # the weights of the visited experts sum to 1 (Mixtral)
+    routed_scale: float = 1.0  # times those weights
+    groups: int = 1  # equal groups of experts
+    groups_per_token: int = 1  # groups that one token's experts come from
+    group_best: int = 1  # a group ranks by the sum of this many of its best scores
 
     def __post_init__(self) -> None:
         _whole("experts.count", self.count, 1)
@@ -136,9 +143,31 @@ class Experts:
         _whole("experts.shared", self.shared, 0)
         if self.per_token > self.count:
             raise ValueError(f"experts.per_token must be at most experts.count {self.count}, got {self.per_token}")
+        _choice("experts.scores", self.scores, Scores)
+        _number("experts.routed_scale", self.routed_scale)
+        self._check_groups()
         if self.shared_hidden is None:
             object.__setattr__(self, "shared_hidden", self.shared * self.hidden)
         _whole("experts.shared_hidden", self.shared_hidden, 1 if self.shared else 0)
+
+    def _check_groups(self) -> None:
+        _whole("experts.groups", self.groups, 1)
+        _whole("experts.groups_per_token", self.groups_per_token, 1)
+        _whole("experts.group_best", self.group_best, 1)
+        if self.count % self.groups:
+            raise ValueError(f"experts.groups must divide experts.count {self.count}, got {self.groups}")
+        if self.groups_per_token > self.groups:
+            raise ValueError(
+                f"experts.groups_per_token must be at most experts.groups {self.groups}, got {self.groups_per_token}"
+            )
+        size = self.count // self.groups
+        if self.groups_per_token < self.groups and self.group_best > size:
+            raise ValueError(f"experts.group_best must be at most the {size} experts of a group, got {self.group_best}")
+        if self.per_token > self.groups_per_token * size:
+            raise ValueError(
+                f"experts.per_token must be at most the {self.groups_per_token * size} experts of "
+                f"experts.groups_per_token groups, got {self.per_token}"
+            )
 
 
 @dataclass(frozen=True)

@@ -343,6 +343,8 @@ def _experts(file: ConfigFile, family: Family, read: dict[str, Any]) -> None:
         if spec == "hidden":  # the key that is a dense width elsewhere
             chosen[name] = read["hidden"]
             file.values["experts.hidden"] = file.values["hidden"]
+        elif callable(spec):
+            chosen[name] = spec(file)
         else:
             chosen[name] = file.take(f"experts.{name}", spec) if isinstance(spec, Key) else spec
     chosen["dense_layers"] = tuple(layer for layer in range(read["layers"]) if family.dense_layer(layer, file))

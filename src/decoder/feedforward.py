@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from decoder.config import Config
 
+# --8<-- [start:feed-forward]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
@@ -43,5 +44,7 @@ class FeedForward(nn.Module):
 def make_feed_forward(config: Config, layer: int) -> nn.Module:
     """The feed-forward part of one layer."""
     if config.experts is not None and layer not in config.experts.dense_layers:
-        raise ValueError(f"experts: a mixture of experts cannot be built by this decoder, got {config.experts}")
+        from decoder.survey.mixture_of_experts import MixtureOfExperts
+
+        return MixtureOfExperts(config, config.experts)
     return FeedForward(config)

@@ -14,6 +14,7 @@ from decoder.config import Config
 from decoder.model import Decoder, check_ids, left_padding
 
 
+# --8<-- [start:generate]
 def generate(
     model: Decoder,
     ids: Tensor,
@@ -32,7 +33,8 @@ def generate(
     ``top_k`` from the k largest scores and all that tie with the last of them. A row that has generated ``eos`` is
     finished and padded with ``eos``; one in the prompt finishes nothing. Generation stops when all rows are finished,
     after ``new_tokens``, or at the model's context, whichever comes first. ``attention_mask`` marks left padding as in
-    `Decoder.forward`. ``cached=False`` reads the whole row anew for each token and gives the same tokens.
+    `Decoder.forward`. ``cached=False`` reads the whole row anew for each token and gives the same tokens,
+    but for the rope scaling ``"dynamic"``, where a cached key keeps the frequencies of its own call.
 
     Runs without gradients in evaluation mode; the model's mode is restored afterwards, also after an error.
     Raises ValueError for a prompt or argument that cannot be used, before anything is computed.
@@ -56,10 +58,16 @@ def generate(
                 token = token.masked_fill(finished, eos)
                 finished = finished | (token == eos)
             ids = torch.cat((ids, token[:, None]), 1)
-            unread, mask = (ids[:, -1:], None) if cached else (ids, _grown(attention_mask, ids))
+            unread, mask = ids[:, -1:], None
+            whole = _grown(attention_mask, ids)
+            if not cached or _frequencies_switch(config, ids, whole):
+                cache = KVCache(config, limit) if cached else None
+                unread, mask = ids, whole
     return ids
 
 
+# --8<-- [end:generate]
+# --8<-- [start:choose]
 def choose(
     scores: Tensor, temperature: float = 0.0, top_k: int | None = None, generator: torch.Generator | None = None
 ) -> Tensor:
@@ -79,6 +87,7 @@ def keep_top_k(scores: Tensor, k: int) -> Tensor:
     return scores.masked_fill(scores < cut, -torch.inf)
 
 
+# --8<-- [end:choose]
 @contextmanager
 def evaluation_mode(model: torch.nn.Module) -> Iterator[None]:
     """Evaluation mode inside, and afterwards each module's own mode again."""
@@ -89,6 +98,14 @@ def evaluation_mode(model: torch.nn.Module) -> Iterator[None]:
     finally:
         for module, training in modes:
             module.training = training
+
+
+def _frequencies_switch(config: Config, ids: Tensor, attention_mask: Tensor | None) -> bool:
+    """Whether LongRoPE takes its other set of factors from this length on, so that cached keys are of no more use."""
+    if config.rope_scaling is None or config.rope_scaling.kind != "longrope":
+        return False
+    longest = ids.shape[1] if attention_mask is None else int(attention_mask.sum(1).max())
+    return longest == config.rope_scaling.original_context + 1
 
 
 def _grown(attention_mask: Tensor | None, ids: Tensor) -> Tensor | None:

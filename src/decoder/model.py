@@ -18,6 +18,7 @@ from decoder.positions import layer_rotation, sinusoidal_positions
 INIT_STD = 0.02
 
 
+# --8<-- [start:decoder]
 class Decoder(nn.Module):
     """A decoder-only language model with the choices of ``config``, at its random start.
 
@@ -126,13 +127,14 @@ class Decoder(nn.Module):
     def _initialize(self) -> None:
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear | nn.Embedding):
-                writes = name.endswith((".attention.o", ".feed_forward.down"))
+                writes = name.endswith((".attention.o", ".down"))
                 std = INIT_STD / math.sqrt(2 * self.config.layers) if writes else INIT_STD
                 nn.init.normal_(module.weight, std=std)
             if isinstance(module, nn.Linear) and module.bias is not None:
                 nn.init.zeros_(module.bias)
 
 
+# --8<-- [end:decoder]
 def check_ids(ids: Tensor, config: Config) -> None:
     """Refuse anything but (B, T) int64 token ids with 1 <= T and 0 <= id < V."""
     if ids.ndim != 2:

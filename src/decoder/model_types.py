@@ -101,6 +101,15 @@ def _dense_first(default: int) -> Callable[[int, ConfigFile], bool]:
     return dense
 
 
+def _if_group_limited(key: Key) -> Callable[[ConfigFile], int]:
+    """DeepSeek-V2 states its groups whether or not its method looks at them."""
+
+    def read(file: ConfigFile) -> int:
+        return file.take(f"experts.{key.name}", key) if file.get("topk_method") == "group_limited_greedy" else 1
+
+    return read
+
+
 def _four_widths(file: ConfigFile, read: dict[str, Any]) -> None:
     if read["hidden"] is DERIVED:
         read["hidden"] = file.derive("hidden", 4 * read["width"])
@@ -280,6 +289,7 @@ _GPT2_SIZES = {
 _WINDOW = whole("sliding_window", default=4096, null=DERIVED)
 _SWITCH = flag("use_sliding_window", default=False)
 _CAUSAL = {"use_bidirectional_attention": (None, False)}
+_NORM_TOPK = {"normalised": flag("norm_topk_prob", default=False)}
 _DEEPSEEK_LATENT = {
     "kv_rank": whole("kv_lora_rank", default=512),
     "query_rank": whole("q_lora_rank", default=1536, null=DERIVED),
@@ -442,6 +452,7 @@ FAMILIES: dict[str, Family] = {
             "shared": 1,
             "shared_hidden": whole("shared_expert_intermediate_size", default=5632),
             "shared_gate": True,
+            **_NORM_TOPK,
         },
         dense_layer=_dense_by_step,
     ),
@@ -460,6 +471,7 @@ FAMILIES: dict[str, Family] = {
             "count": whole("num_local_experts", "num_experts", default=128),
             "per_token": whole("num_experts_per_tok", default=8),
             "hidden": whole("moe_intermediate_size", default=768),
+            **_NORM_TOPK,
         },
         dense_layer=_dense_by_step,
     ),
@@ -545,6 +557,7 @@ FAMILIES: dict[str, Family] = {
             "count": whole("num_experts", "num_local_experts", default=64),
             "per_token": whole("num_experts_per_tok", default=8),
             "hidden": "hidden",
+            **_NORM_TOPK,
         },
         finish=_heads_fill_width,
         expressed={"clip_qkv": (None,)},
@@ -601,12 +614,16 @@ FAMILIES: dict[str, Family] = {
             "per_token": whole("num_experts_per_tok"),
             "hidden": whole("moe_intermediate_size", default=1407),
             "shared": whole("n_shared_experts", default=2, least=0),
+            "normalised": False,
+            "routed_scale": number("routed_scaling_factor", default=1.0),
+            "groups": _if_group_limited(whole("n_group", default=1, null=1)),
+            "groups_per_token": _if_group_limited(whole("topk_group", default=1, null=1)),
         },
         dense_layer=_dense_first(0),
         latent=_DEEPSEEK_LATENT,
         finish=_deepseek,
         only={"attention_bias": (False,), "mlp_bias": (False,)},
-        expressed={"n_group": (None, 1), "topk_method": ("greedy",), "norm_topk_prob": (False,)},
+        expressed={"topk_method": ("greedy", "group_limited_greedy"), "norm_topk_prob": (False,)},
     ),
     "deepseek_v3": Family(
         {
@@ -624,13 +641,18 @@ FAMILIES: dict[str, Family] = {
             "hidden": whole("moe_intermediate_size", default=2048),
             "shared": whole("n_shared_experts", default=1, least=0),
             "selection_bias": True,
+            "scores": "sigmoid",
+            "normalised": flag("norm_topk_prob", default=True),
+            "routed_scale": number("routed_scaling_factor", default=2.5),
+            "groups": whole("n_group", default=8),
+            "groups_per_token": whole("topk_group", default=4),
+            "group_best": 2,
         },
         dense_layer=_dense_first(3),
         latent=_DEEPSEEK_LATENT,
         finish=_deepseek,
         only={"attention_bias": (False,)},
         expressed={"rope_interleave": (True,)},
-        beyond=("experts are chosen within groups, by sigmoid scores, normalised and scaled (routed_scaling_factor)",),
     ),
     "gpt_oss": Family(
         {

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from decoder.config import Config, NormScale
 
 
+# --8<-- [start:norms]
 def wide(x: Tensor) -> Tensor:
     """``x`` in the dtype that sums are taken in: float32 for half types, its own dtype otherwise."""
     return x.to(torch.promote_types(x.dtype, torch.float32))

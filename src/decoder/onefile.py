@@ -7,6 +7,7 @@ hand. Everything else stays as written.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,8 @@ MODULES = (
     "config", "norms", "positions", "cache", "attention", "feedforward", "block", "model", "generate", "losses",
     "training", "check",
 )  # fmt: skip
+
+SECTION = re.compile(r"\s*# --8<-- \[(?:start|end):")  # marks a stretch that a page of the book shows
 
 HEADER = '''"""A decoder with every design choice as a named option, in one file. It needs Python 3.11 and torch.
 
@@ -47,7 +50,7 @@ def one_file(sources: Mapping[str, str] | None = None) -> str:
     for name, text in sources.items():
         tree = ast.parse(text)
         lines = text.splitlines()
-        dropped: set[int] = set()
+        dropped = {number for number, line in enumerate(lines, 1) if SECTION.match(line)}
         for node in tree.body:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 _collect(node, name, imports)

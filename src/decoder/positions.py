@@ -96,6 +96,7 @@ def _yarn_magnitude(factor: float, weight: float) -> float:
     return 0.1 * weight * math.log(factor) + 1
 
 
+# --8<-- [start:rotary]
 def rotary_tables(positions: Tensor, frequencies: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
     """Cosine and sine of position times frequency, each (..., T, pairs), cast to ``dtype`` at the end.
 
@@ -121,6 +122,7 @@ def apply_rotary(x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing = "adjace
     return torch.cat((turned, passed), -1) if passed.shape[-1] else turned
 
 
+# --8<-- [end:rotary]
 def half_from_adjacent(head_width: int, rotary_width: int | None = None) -> Tensor:
     """The order in which to take a head's adjacent-pair rows so that they serve half-split pairs: (head_width,).
 

@@ -19,7 +19,6 @@ from safetensors import SafetensorError, safe_open
 
 from decoder.checkpoint_files import CheckpointError, TensorEntry, read_headers
 from decoder.checkpoint_names import AWAITED, CHECKPOINTS, Checkpoint, Stored
-from decoder.config import Config
 from decoder.config_json import Reading, read_config
 from decoder.model import Decoder
 
@@ -36,9 +35,7 @@ class Step:
     parts: tuple[str, ...]  # parameters of the Decoder
 
 
-def load(
-    folder: str | Path, dtype: torch.dtype | None = None, device: torch.device | str | None = None
-) -> Decoder:
+def load(folder: str | Path, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> Decoder:
     """The Decoder of a Hugging Face folder, in evaluation mode.
 
     ``dtype`` converts the weights; without it they keep the one dtype of the files. ``device`` is where they go, by
@@ -105,9 +102,7 @@ def _plan(folder: Path, checkpoint: Checkpoint, entries: Mapping[str, TensorEntr
     for step in steps:
         shape = step.stored.shape([parameters[part] for part in step.parts])
         if step.entry.shape != shape:
-            raise CheckpointError(
-                f"{step.entry.file}: {step.name}: shape {step.entry.shape}, the config needs {shape}"
-            )
+            raise CheckpointError(f"{step.entry.file}: {step.name}: shape {step.entry.shape}, the config needs {shape}")
         if step.entry.dtype not in DTYPES:
             raise CheckpointError(
                 f"{step.entry.file}: {step.name}: dtype {step.entry.dtype}, must be one of {', '.join(DTYPES)}"

@@ -10,11 +10,10 @@ from decoder.attention import (
     alibi_bias,
     attend,
     causal_mask,
-    make_attention,
     repeat_kv,
     softcap,
 )
-from decoder.config import Config, LatentAttention
+from decoder.config import Config
 from decoder.positions import alibi_slopes
 
 
@@ -155,9 +154,3 @@ def test_qk_norm(small, build, qk_norm, shapes):
 def test_normed_queries_and_keys_bound_the_scores():
     q, k = (F.rms_norm(1e3 * torch.randn(100, 128), (128,)) for _ in range(2))
     assert float((q @ k.T / 128**0.5).abs().max()) <= 128**0.5
-
-
-def test_latent_attention_is_refused_by_name(small):
-    latent = LatentAttention(kv_rank=5, rope_width=2, nope_width=4, value_width=3)
-    with pytest.raises(ValueError, match=r"^latent: "):
-        make_attention(small.replace(latent=latent, rotary_width=None), 0)
