@@ -8,5 +8,5 @@ axes.barh(order, others, left=[counts[axis] for axis in order], color="C1", alph
 for row, axis in enumerate(order):
     axes.text(len(released) + 1, row, f"{counts[axis]}  {y2023[axis]}", va="center")
 axes.set(xlim=(0, 86), xticks=(0, 20, 40, 60), xlabel="released models")
-axes.grid(visible=False, axis="y")
+axes.grid(visible=False)
 axes.legend(loc="upper center", bbox_to_anchor=(0.37, 1.15), ncols=2, frameon=False)

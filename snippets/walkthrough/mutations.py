@@ -1,6 +1,6 @@
 ROTATE = "q, k = apply_rotary(q, *view.rotation, self.pairing), apply_rotary(k, *view.rotation, self.pairing)"
 GATED = "self.activation(self.gate(x)) * self.up(x)"
-RMS = "torch.rsqrt(y.square().mean(-1, keepdim=True) + eps)).to(x.dtype)\n\n\ndef layer_norm"
+RMS = "return (y * torch.rsqrt(y.square().mean(-1, keepdim=True) + eps)).to(x.dtype)\n\n\ndef layer_norm"
 TIE = "self.head.weight = self.embedding.weight"
 WIDE = "return x.to(torch.promote_types(x.dtype, torch.float32))"
 
@@ -18,7 +18,7 @@ MUTATIONS = {  # what is changed: (text of architecture.py, what it is replaced 
     "SiLU on the other branch": (GATED, "self.gate(x) * self.activation(self.up(x))"),
     "GELU gate": ('activation: Activation = "silu"', 'activation: Activation = "gelu"'),
     "RMSNorm by the sum": (RMS, RMS.replace("mean(", "sum(")),
-    "RMSNorm less the mean": (RMS, RMS.replace("y.square()", "y.var(-1, correction=0, keepdim=True)")),
+    "RMSNorm less the mean": (RMS, "y = y - y.mean(-1, keepdim=True)\n    " + RMS),
     "no FP32 in the norm": (WIDE, "return x"),
     "always FP32 in the norm": (WIDE, "return x.float()"),
     "parallel block": ("self.feed_forward(self.feed_forward_norm(x))", "self.feed_forward(self.attention_norm(x))"),
@@ -27,11 +27,4 @@ MUTATIONS = {  # what is changed: (text of architecture.py, what it is replaced 
     "a bias in one projection": ('bias="o" in bias', "bias=True"),
     "offset back to zero": ("torch.arange(past, total, device", "torch.arange(total - past, device"),
     "repeated heads stored": ("k, v = cache.update(k, v)", "k, v = cache.update(repeat_kv(k, 2), repeat_kv(v, 2))"),
-    "prompt EOS finishes a row": (
-        "finished = torch.zeros_like(ids[:, 0], dtype=torch.bool)",
-        "finished = (ids == eos).any(1)",
-    ),
-    "no EOS padding": ("token = token.masked_fill(finished, eos)", "pass"),
-    "no stop at the context": ("min(ids.shape[1] + new_tokens, config.context)", "ids.shape[1] + new_tokens"),
-    "mode not restored": ("module.training = training", "pass"),
 }

@@ -14,9 +14,11 @@ import click
 from claims.check import check
 from claims.finding import show_all
 from claims.fix import apply, plan
+from claims.inputs import Trace, trace
 from claims.project import Project, ProjectError, find
 from claims.prove import prove
 from claims.report import Report, summary
+from claims.session import Runner
 from claims.source import Place
 
 
@@ -118,18 +120,29 @@ def fix_command(paths: tuple[str, ...]) -> None:
 
 @main.command("prove")
 @click.argument("paths", nargs=-1)
-def prove_command(paths: tuple[str, ...]) -> None:
+@click.option("--inputs", "with_inputs", is_flag=True, help="Also raise every input; each computed number must move.")
+def prove_command(paths: tuple[str, ...], with_inputs: bool) -> None:
     """Change every literal in several ways; each change must be found."""
     project = _project(paths)
-    report = check(project, paths)
-    if report.findings:
-        _print(report, project)
-        sys.exit(1)
-    proof = prove(report)
-    for survivor in proof.survivors:
-        click.echo(f"{_at(project, survivor.place)}: survivor: {survivor.old} may become {survivor.new}")
-    click.echo(f"{proof.mutants:,} changes of {proof.claims:,} literals, {len(proof.survivors):,} unnoticed")
-    sys.exit(1 if proof.survivors else 0)
+    with Runner(project.root, project.preload, project.time_limit) as runner:
+        report = check(project, paths, runner=runner)
+        if report.findings:
+            _print(report, project)
+            sys.exit(1)
+        proof = prove(report)
+        for survivor in proof.survivors:
+            click.echo(f"{_at(project, survivor.place)}: survivor: {survivor.old} may become {survivor.new}")
+        click.echo(f"{proof.mutants:,} changes of {proof.claims:,} literals, {len(proof.survivors):,} unnoticed")
+        found = trace(report, runner) if with_inputs else Trace()
+    for shown in show_all(found.findings, project.root, _relative(project)):
+        click.echo(shown)
+    if with_inputs:
+        click.echo(f"{found.numbers:,} computed numbers under {found.inputs:,} inputs raised; {_findings(found)}")
+    sys.exit(1 if proof.survivors or found.findings else 0)
+
+
+def _findings(found: Trace) -> str:
+    return f"{len(found.findings):,} finding{'' if len(found.findings) == 1 else 's'}"
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from claims import facts as recorded
+from claims import glossary as terms
 from claims.cache import Cache, environment_salt
 from claims.code import bindings, names_in
 from claims.facts import Facts
@@ -20,11 +21,10 @@ from claims.finding import Finding
 from claims.judge import judge
 from claims.lexicon import Lexicon
 from claims.page import Claim, Page
-from claims.parse import parse, read
+from claims.parse import read
 from claims.project import Project
 from claims.report import Checked, Report, summary
 from claims.session import Code, Expression, Program, Result, Runner
-from claims.source import from_text
 
 __all__ = ["Checked", "Report", "check", "check_text", "program", "summary"]
 
@@ -46,6 +46,7 @@ def check(
     names = project.pages(paths)
     lexicon = project.words
     facts = recorded.load(project.root, project.facts, project.bibliography)
+    glossary = terms.load(project.root, project.glossary, lexicon)
     cold = os.environ.get("CI", "").lower() == "true" if cold is None else cold
     cache = Cache(project.root / project.cache, project.root, environment_salt(project.preload))
     opened = Runner(project.root, project.preload, project.time_limit) if runner is None else nullcontext(runner)
@@ -65,15 +66,15 @@ def check(
             running.close()
             raise
     findings = [finding for page in pages for finding in page.findings]
-    findings += [Finding(t.path, t.line, 1, 1, t.slug, t.message) for t in facts.troubles]
+    findings += [Finding(t.path, t.line, 1, 1, t.slug, t.message) for t in [*facts.troubles, *glossary.troubles]]
     if not paths:
         findings += _unused(pages, facts)
-    return Report(project, facts, pages, sorted(set(findings)))
+    return Report(project, facts, pages, sorted(set(findings)), glossary)
 
 
 def check_text(text: str, path: str, root: Path, runner: Runner, facts: Facts, lexicon: Lexicon) -> Checked:
     """Check a page that is not on disk: ``text`` as if it stood at ``path``."""
-    checked = _run(parse(from_text(root, path, text), lexicon), runner, None, None)
+    checked = _run(read(root, path, lexicon, text), runner, None, None)
     judge(checked, facts, lexicon)
     return checked
 

@@ -26,7 +26,7 @@ SIGNS = {
 }  # fmt: skip
 MIRROR = {"< ": "> ", "> ": "< ", "≤ ": "≥ ", "≥ ": "≤ ", "≈ ": "≈ ", "": ""}
 BREAK = re.compile(
-    r"\\\\|\\q?quad(?![A-Za-z])|;(?!\w)|,(?!\d\d\d(?!\d))|&(?!=)"
+    r"\\\\(?!\s*&?\s*(?:[=<>≈≤≥]|\\(?:approx|leq?|geq?)\b))|\\q?quad(?![A-Za-z])|;(?!\w)|,(?!\d\d\d(?!\d))|&(?!=)"
     r"|\\(?:text|mathrm)\{\s*(?:and|or|if|for|so|but|with)\b[^}]*\}"
 )
 UNIT = (
@@ -74,8 +74,11 @@ def split_equation(tex: str) -> Iterator[Part]:
     for found in re.finditer(r"\\given\{((?:[^{}]|\{[^{}]*\})*)\}", tex):
         flat = flat[: found.start()] + " " * len(found[0]) + flat[found.end() :]
         covered += [number.span() for number in NUMBER.finditer(tex, *found.span()) if _bare(number[0])]
+    bound = list(covered)
     for begin, stop in _chains(flat):
-        yield from _chain(flat, begin, stop, covered)
+        for part in _chain(flat, begin, stop, covered):
+            if not (part.optional and any(start <= part.start < end for start, end in bound)):  # bound already
+                yield part
     for found in NUMBER.finditer(tex):
         start = found.start()
         if not any(begin <= start < end for begin, end in covered) and not NAMING.search(
@@ -179,7 +182,7 @@ def _sides(tex: str, begin: int, stop: int) -> Iterator[_Side]:
         body = tex[first:end]
         space = SPACES.match(body)
         lead = space.end() if space else 0
-        tail = max(lead, len(body.rstrip(" .&~\n")))
+        tail = max(lead, len(body.rstrip(" .&~\n\\")))
         yield _side(body[lead:tail], first + lead, relation)
 
 

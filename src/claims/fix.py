@@ -99,7 +99,8 @@ def _write_like(digits: str, target: Fraction) -> str | None:
         places = next((i for i in range(7) if (target * 10**i).denominator == 1), 0)
     if (target * 10**places).denominator != 1:
         return None
-    separator = next((char for char in digits if char in "," + NO_BREAK), "," if abs(target) >= 10_000 else "")
+    plain = len(re.sub(r"\D", "", digits.partition(".")[0])) >= 4 or abs(target) < 10_000
+    separator = next((char for char in digits if char in "," + NO_BREAK), "" if plain else ",")
     minus = digits[0] if digits[0] in "-–" else "−"
     return (minus if target < 0 else "") + decimal(abs(target), places).replace(",", separator)
 

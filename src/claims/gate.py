@@ -60,7 +60,7 @@ class Gate:
             if not self.serving:
                 self.require()
             name = key(body)
-            if name not in self._pages and self.serving:
+            if name not in self._pages and self.serving and BOUND.search(body):
                 report = self.refresh()
             if name in self._pages:
                 return render(report.pages[self._pages[name]], report, self.serving)

@@ -1,4 +1,4 @@
-"""The pages that are made of the whole book: its references and its ledger. A comment marks where each one stands."""
+"""The pages made of the whole book: its references, its terms and its ledger. A comment marks where each one stands."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from html import escape
 from pybtex.database import Entry
 
 from claims.facts import author_line, link
+from claims.glossary import GLOSSARY, LINK
+from claims.inputs import trace
 from claims.literal import plain
 from claims.report import Checked, Report
 
@@ -17,7 +19,6 @@ BIBLIOGRAPHY = "<!-- claims:bibliography -->"
 LEDGER = "<!-- claims:ledger -->"
 
 _MARKDOWN = str.maketrans({char: f"&#{ord(char)};" for char in "\\`*_{}[]()|$!~^"} | {"\n": " "})
-_LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?:<[^>]*>|[^()]*(?:\([^()]*\)[^()]*)*)\)")
 
 
 def bibliography(report: Report, path: str) -> str:
@@ -56,26 +57,43 @@ def _reference(report: Report, name: str, entry: Entry, uses: list[str]) -> str:
     return "".join(parts)
 
 
+def glossary(report: Report, path: str) -> str:
+    """Every term with its meaning and the page that explains it, as a Markdown definition list."""
+    pages = {posixpath.relpath(page.path, report.project.docs): page for page in report.pages}
+    rows = []
+    for term in sorted(report.glossary.terms.values(), key=lambda term: term.name.lower()):
+        rows += [f'<a id="{term.anchor}"></a>{text(term.name)}', f":   {text(term.meaning)}"]
+        if page := pages.get(term.page):
+            rows[-1] += f" See [{title(page)}]({_to(page.path, path)})."
+        rows.append("")
+    return "\n".join(rows).rstrip()
+
+
 def ledger(report: Report, path: str) -> str:
-    """Every claim of the site by page, as Markdown tables."""
+    """Every claim of the site by page, as Markdown tables; what moves a number is known once ``prove --inputs`` ran."""
+    moves = trace(report, None).moves
     return "\n\n".join(
-        _ledger_of(report, page, path) for page in report.pages if page.page.claims or page.page.citations
+        _ledger_of(report, page, path, moves.get(page.path, []))
+        for page in report.pages
+        if page.page.claims or page.page.citations
     )
 
 
-def _ledger_of(report: Report, page: Checked, path: str) -> str:
+def _ledger_of(report: Report, page: Checked, path: str, moves: list[tuple[str, ...] | None]) -> str:
     rows = [
         f"## [{title(page)}]({_to(page.path, path)})",
         "",
-        "| on the page | expression or source | exact value |",
-        "|---|---|---|",
+        f"| on the page | expression or source | exact value |{' what moves it |' if moves else ''}",
+        f"|---|---|---|{'---|' if moves else ''}",
     ]
-    for claim, evaluation in zip(page.page.claims, page.evaluations, strict=True):
+    for index, (claim, evaluation) in enumerate(zip(page.page.claims, page.evaluations, strict=True)):
         if evaluation.value:
-            rows.append(_cells(plain_text(claim.literal), claim.expression, evaluation.value.shown))
+            cells = _cells(plain_text(claim.literal), claim.expression, evaluation.value.shown)
+            rows.append(cells + (f" {text(', '.join(moves[index] or ()))} |" if moves else ""))
     for citation in page.page.citations:
         if fact := report.facts.facts.get(citation.key):
-            rows.append(_cells(plain_text(citation.literal), f"{fact.source}, {fact.where}", fact.value.shown))
+            cells = _cells(plain_text(citation.literal), f"{fact.source}, {fact.where}", fact.value.shown)
+            rows.append(cells + ("  |" if moves else ""))
     return "\n".join(rows)
 
 
@@ -102,7 +120,11 @@ def text(words: str) -> str:
 
 def plain_text(markdown: str) -> str:
     """Markdown without its links, emphasis and code marks."""
-    return plain(re.sub(r"[*`]", "", _LINK.sub(r"\1", markdown)))
+    return plain(re.sub(r"[*`]", "", LINK.sub(r"\1", markdown)))
 
 
-MARKERS: dict[str, Callable[[Report, str], str]] = {BIBLIOGRAPHY: bibliography, LEDGER: ledger}
+MARKERS: dict[str, Callable[[Report, str], str]] = {
+    BIBLIOGRAPHY: bibliography,
+    GLOSSARY: glossary,
+    LEDGER: ledger,
+}

@@ -243,4 +243,4 @@ def _closing_ticks(text: str, start: int, stop: int, end: int) -> int | None:
 
 def _balanced(text: str) -> bool:
     text = re.sub(r"\"[^\"]*\"|'[^']*'", "", text)
-    return text.count("(") == text.count(")")
+    return text.count("(") == text.count(")") and not re.search(r"[\"']", text)

@@ -132,6 +132,7 @@ class Page:
     equations: list[Equation] = field(default_factory=list)
     loose: list[Loose] = field(default_factory=list)
     waivers: list[Waiver] = field(default_factory=list)
+    opaque: list[tuple[int, int]] = field(default_factory=list)  # blocks, mark-up, targets: what is not running text
     problems: list[Problem] = field(default_factory=list)
 
     @property

@@ -10,10 +10,10 @@ from claims.page import Page
 from claims.source import Line, Source, SourceError
 
 
-def read(root: Path, path: str, lexicon: Lexicon) -> Page:
-    """Read and parse one page; what is wrong with it stands in ``problems``."""
+def read(root: Path, path: str, lexicon: Lexicon, text: str | None = None) -> Page:
+    """Read and parse one page, or a ``text`` in its place; what is wrong with it stands in ``problems``."""
     try:
-        return parse(source.read(root, path), lexicon)
+        return parse(source.read(root, path) if text is None else source.from_text(root, path, text), lexicon)
     except SourceError as error:
         page = Page(Source(path, (Line("", path, error.line),)))
         page.problem(error.slug, 0, 0, str(error))
@@ -27,6 +27,7 @@ def parse(text: Source, lexicon: Lexicon) -> Page:
     fenced = fences.read(page)
     hidden = [(0, page.front), *fenced]
     opaque = inline.read(page, hidden)
+    page.opaque = [*hidden, *opaque]
     numbers.read(page, lexicon, hidden, opaque)
     page.claims.sort(key=lambda claim: claim.start)
     return page

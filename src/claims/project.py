@@ -21,9 +21,9 @@ class ProjectError(ValueError):
 class Project:
     """The settings, with their defaults. Paths are relative to ``root``.
 
-    ``facts`` and ``bibliography`` may be missing where nothing is cited. ``preload`` are modules that pages share,
-    imported once. ``inputs`` names the dataclasses (``module:Class``) whose fields are the inputs of the book's
-    numbers.
+    ``facts`` and ``bibliography`` may be missing where nothing is cited, ``glossary`` where no
+    term is explained. ``preload`` are modules that pages share, imported once. ``inputs`` names the dataclasses
+    (``module:Class``) whose fields are the inputs of the book's numbers.
     """
 
     root: Path
@@ -31,6 +31,7 @@ class Project:
     notebooks: tuple[str, ...] = ()
     facts: str = "docs/reference/facts.toml"
     bibliography: str = "docs/reference/references.bib"
+    glossary: str = "docs/reference/glossary.toml"
     lexicon: str = ""
     preload: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from claims.equations import shown_tex
 from claims.facts import author_line
 from claims.finding import Finding
 from claims.generated import BIBLIOGRAPHY, MARKERS, plain_text
+from claims.glossary import GLOSSARY, Term
 from claims.inline import Span
 from claims.page import Block, Citation, Claim, Equation
 from claims.report import Checked, Report
@@ -60,7 +61,11 @@ class _Renderer:
         self.checked, self.page, self.report, self.serving = checked, checked.page, report, serving
         self.tokens: dict[str, str] = {}
         self.stem = sha256(f"{self.page.path}\0{self.page.text}".encode()).hexdigest()[:12]
-        self.bibliography = next((page.path for page in report.pages if BIBLIOGRAPHY in page.page.text), None)
+        self.bibliography = self._page_with(BIBLIOGRAPHY)
+        self.glossary = self._page_with(GLOSSARY)
+
+    def _page_with(self, marker: str) -> str | None:
+        return next((page.path for page in self.report.pages if marker in page.page.text), None)
 
     def token(self, html: str) -> str:
         name = f"CLAIMS{self.stem}N{len(self.tokens)}Z"
@@ -72,6 +77,8 @@ class _Renderer:
         blocks = [(block.start, block.end) for block in page.python]
         edits = [edit for edit in self._inline() if not _within(edit[0], blocks)]
         edits += [(block.start, block.end, self._block(block)) for block in page.python]
+        if self.glossary and self.glossary != page.path:
+            edits += [self._term(self.glossary, *use) for use in self.report.glossary.first_uses(page)]
         for marker, generated in MARKERS.items():
             if (at := page.text.find(marker)) >= 0:
                 edits.append((at, at + len(marker), generated(self.report, page.path)))
@@ -146,6 +153,10 @@ class _Renderer:
         alone = not before.strip(" \t>") and not after.strip()
         return self.token(html) if equation.display and alone else html
 
+    def _term(self, glossary: str, start: int, end: int, term: Term) -> Edit:
+        target = f"{self._to(glossary)}#{term.anchor}"
+        return start, end, f'[{self.page.text[start:end]}]({target} "{_attribute(term.meaning)}"){{.term}}'
+
     # --- blocks ---
 
     def _block(self, block: Block) -> str:
@@ -184,9 +195,8 @@ class _Renderer:
 
     def _figure(self, block: Block, svg: str, name: str) -> list[str]:
         alt = escape(plain_text(block.option("alt") or ""))
-        drawing = re.sub(r"\n\s*", " ", svg.strip())
-        html = f'<figure class="claims-figure" id="{name}">'
-        html += f'<div class="claims-drawing" role="img" aria-label="{alt}">{drawing}</div>'
+        drawing = re.sub(r"\n\s*", " ", svg.strip()).replace("<svg ", f'<svg aria-label="{alt}" ', 1)
+        html = f'<figure class="claims-figure" id="{name}"><div class="claims-drawing">{drawing}</div>'
         caption = self._caption(block)
         if not caption:
             return self._alone(f"{html}</figure>")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from claims.agree import Disagreement
 from claims.facts import Facts
 from claims.finding import Finding
+from claims.glossary import Glossary
 from claims.page import Block, Page
 from claims.project import Project
 from claims.session import BlockResult, Evaluation, Program, Result
@@ -46,6 +47,7 @@ class Report:
     facts: Facts
     pages: list[Checked]
     findings: list[Finding]
+    glossary: Glossary = field(default_factory=Glossary)
 
     @property
     def counts(self) -> dict[str, int]:

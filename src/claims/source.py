@@ -149,6 +149,8 @@ def _expand(root: Path, lines: list[Line]) -> list[Line]:
                 group.append(row)
                 if INCLUDE.match(row.text):
                     break
+            else:
+                raise SourceError("this include is never closed", line.number, "missing-snippet")
         expanded.extend(_included(root, group))
     return expanded
 

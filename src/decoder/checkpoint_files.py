@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,12 +43,16 @@ def read_headers(folder: Path) -> dict[str, TensorEntry]:
     Takes the shards that ``model.safetensors.index.json`` names if there is one, else the only safetensors file.
     Raises CheckpointError, naming the file and the tensor, where files, index and headers do not agree.
     """
-    index = folder / INDEX
-    if not index.exists():
-        return _file_header(_only_file(folder))
+    try:
+        return _sharded_headers(folder) if (folder / INDEX).exists() else _file_header(_only_file(folder))
+    except OSError as error:
+        raise CheckpointError(f"{error.filename}: cannot be read: {error.strerror}") from None
+
+
+def _sharded_headers(folder: Path) -> dict[str, TensorEntry]:
     if (folder / WHOLE).exists():
         raise CheckpointError(f"{folder}: holds both {WHOLE} and {INDEX}; which one counts is not known")
-    places = _read_index(index)
+    places = _read_index(folder / INDEX)
     entries: dict[str, TensorEntry] = {}
     for shard in sorted(set(places.values())):
         for name, entry in _file_header(folder / shard).items():
@@ -89,10 +92,10 @@ def _read_index(path: Path) -> dict[str, str]:
     if not isinstance(places, dict) or not places:
         raise CheckpointError(f"{path}: weight_map must be an object that names a file for each tensor")
     for name, shard in places.items():
-        if not isinstance(shard, str) or not shard.endswith(".safetensors") or Path(shard).name != shard:
+        if not isinstance(shard, str) or not shard.endswith(".safetensors") or set(shard) & set("/\\:"):
             raise CheckpointError(f"{path}: {name}: must be in a safetensors file of this folder, got {shard!r}")
-        if "\\" in shard or not (path.parent / shard).is_file():
-            raise CheckpointError(f"{path}: {name}: {shard} is not in the folder")
+        if not (path.parent / shard).is_file():
+            raise CheckpointError(f"{path}: {name}: {shard!r} is not in the folder")
     return places
 
 
@@ -146,10 +149,12 @@ def _check_places(path: Path, places: list[tuple[int, int, str]], size: int) -> 
         raise CheckpointError(f"{path}: {size - reached:,} bytes after the last tensor")
 
 
-def _json_object(text: bytes, name: str) -> Mapping[str, Any] | dict[str, Any]:
+def _json_object(text: bytes, name: str) -> dict[str, Any]:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         known: dict[str, Any] = {}
         for key, value in pairs:
+            if not key.isprintable():
+                raise CheckpointError(f"{name}: {key!r}: a name must be printable")
             if key in known:
                 raise CheckpointError(f"{name}: {key}: stated twice")
             known[key] = value

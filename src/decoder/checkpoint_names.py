@@ -2,12 +2,13 @@
 
 ``CHECKPOINTS`` holds one table for each ``model_type`` of config.json: on the left a module as the file names it, on
 the right the module of `decoder.model.Decoder` that it is. Where one tensor of the file holds several of ours, or
-holds it another way round, the right side is a `Stored`. Weights and biases follow their modules.
+holds it another way round, the right side is a `Stored`. Weights and biases follow their modules. A table may name
+parts that some models of the family lack.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from torch import Tensor
@@ -29,12 +30,12 @@ class Stored:
     grouped: bool = False
     unused_rows: int = 0
 
-    def shape(self, parts: list[Tensor]) -> tuple[int, ...]:
+    def shape(self, parts: Sequence[Tensor]) -> tuple[int, ...]:
         """The shape of the file's tensor, from the parameters that it holds."""
         whole = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
         return whole[::-1] if self.transposed else whole
 
-    def split(self, tensor: Tensor, parts: list[Tensor], config: Config) -> Iterator[Tensor]:
+    def split(self, tensor: Tensor, parts: Sequence[Tensor], config: Config) -> Iterator[Tensor]:
         """The file's tensor as one tensor for each parameter that it holds."""
         if self.transposed and tensor.ndim == 2:
             tensor = tensor.T
@@ -55,6 +56,7 @@ class Checkpoint:
     """The names of one family. ``once`` stand at the top, ``layer`` below ``layers`` and the number of the layer.
 
     ``stem`` leads every name but the head's; some released files leave it away throughout. ``head`` has no stem.
+    A name of ``layer`` with an asterisk stands once for each expert, the number of which replaces it.
     ``buffers`` are constants that old files hold in each layer, and that nobody needs to read.
     """
 
@@ -73,11 +75,21 @@ class Checkpoint:
             for theirs, ours in self.layer.items():
                 stored = _stored(ours)
                 parts = tuple(f"blocks.{number}.{part}" for part in stored.parts)
-                yield f"{stem}{self.layers}.{number}.{theirs}", replace(stored, parts=parts)
+                name = f"{stem}{self.layers}.{number}.{theirs}"
+                for expert in _experts(config, theirs):
+                    numbered = tuple(part.replace("*", expert) for part in parts)
+                    yield name.replace("*", expert), replace(stored, parts=numbered)
 
     def constants(self, config: Config, stem: str) -> set[str]:
         """The names of the buffers of every layer."""
         return {f"{stem}{self.layers}.{number}.{name}" for number in range(config.layers) for name in self.buffers}
+
+
+def _experts(config: Config, name: str) -> Iterator[str]:
+    """The numbers that an asterisk in ``name`` stands for; one empty one for a name without."""
+    if "*" not in name:
+        return iter([""])
+    return map(str, range(config.experts.count if config.experts else 0))
 
 
 def _stored(ours: str | Stored) -> Stored:
@@ -119,9 +131,7 @@ GEMMA2 = replace(LLAMA, layer={**_SELF_ATTENTION, **_GATED, **_FOUR_NORMS})
 GEMMA3 = replace(LLAMA, layer={**GEMMA2.layer, **_QK_NORM})
 OLMO = replace(LLAMA, once={"embed_tokens": "embedding"}, layer={**_SELF_ATTENTION, **_GATED})
 OLMO2 = replace(LLAMA, layer={**_SELF_ATTENTION, **_QK_NORM, **_GATED, **_OUT_NORMS})
-COHERE = replace(
-    LLAMA, layer={**_SELF_ATTENTION, **_QK_NORM, **_GATED, "input_layernorm": "attention_norm"}
-)  # fmt: skip
+COHERE = replace(LLAMA, layer={**_SELF_ATTENTION, **_QK_NORM, **_GATED, "input_layernorm": "attention_norm"})
 PHI3 = replace(
     LLAMA,
     layer={
@@ -150,6 +160,57 @@ PHI = replace(
         "mlp.fc1": "feed_forward.up",
         "mlp.fc2": "feed_forward.down",
         "input_layernorm": "attention_norm",
+    },
+)
+
+# --- Mixtures of experts and latent attention, with Llama's names for the rest. Layers without experts keep theirs.
+
+_ROUTER = {"mlp.gate": "feed_forward.router.linear"}
+_EXPERTS = {f"mlp.experts.*.{name}_proj": f"feed_forward.experts.*.{name}" for name in ("gate", "up", "down")}
+
+
+def _shared(holder: str) -> dict[str, str]:
+    return {f"mlp.{holder}.{name}_proj": f"feed_forward.shared.{name}" for name in ("gate", "up", "down")}
+
+
+MIXTRAL = replace(
+    LLAMA,
+    layer={
+        **_SELF_ATTENTION,
+        **_PRE_NORMS,
+        "block_sparse_moe.gate": "feed_forward.router.linear",
+        "block_sparse_moe.experts.*.w1": "feed_forward.experts.*.gate",
+        "block_sparse_moe.experts.*.w3": "feed_forward.experts.*.up",
+        "block_sparse_moe.experts.*.w2": "feed_forward.experts.*.down",
+    },
+)
+QWEN3_MOE = replace(LLAMA, layer={**QWEN3.layer, **_ROUTER, **_EXPERTS})
+QWEN2_MOE = replace(
+    LLAMA,
+    layer={
+        **LLAMA.layer,
+        **_ROUTER,
+        **_EXPERTS,
+        **_shared("shared_expert"),
+        "mlp.shared_expert_gate": "feed_forward.shared_gate",
+    },
+)
+DEEPSEEK = replace(
+    LLAMA,
+    layer={
+        "self_attn.q_a_proj": "attention.q_down",
+        "self_attn.q_a_layernorm": "attention.q_norm",
+        "self_attn.q_b_proj": "attention.q_up",
+        "self_attn.kv_a_proj_with_mqa": "attention.kv_down",
+        "self_attn.kv_a_layernorm": "attention.kv_norm",
+        "self_attn.kv_b_proj": "attention.kv_up",
+        "self_attn.o_proj": "attention.o",
+        **_GATED,
+        **_ROUTER,
+        "mlp.gate.e_score_correction_bias": "feed_forward.router.selection_bias",
+        **_EXPERTS,
+        **_shared("shared_experts"),
+        **_PRE_NORMS,
     },
 )
 
@@ -231,6 +292,16 @@ def falcon(config: Config) -> Checkpoint:
     return replace(BLOOM, once=once, layer={**shared, **norms})
 
 
+def deepseek(config: Config) -> Checkpoint:
+    """DeepSeek gives the query projection another name where it is direct, as in V2-Lite."""
+    if config.latent is not None and config.latent.query_rank is None:
+        direct = {
+            "self_attn.q_proj" if ours == "attention.q_up" else name: ours for name, ours in DEEPSEEK.layer.items()
+        }
+        return replace(DEEPSEEK, layer=direct)
+    return DEEPSEEK
+
+
 def opt(config: Config) -> Checkpoint:
     """OPT uses one name for a norm before a branch and for one after it, and starts its positions at row 2."""
     place = "norm" if config.norm_placement == "pre" else "post_norm"
@@ -279,14 +350,12 @@ CHECKPOINTS: dict[str, Checkpoint | Callable[[Config], Checkpoint]] = {
     "cohere2": COHERE,
     "starcoder2": STARCODER2,
     "smollm3": LLAMA,
+    "mixtral": MIXTRAL,
+    "qwen2_moe": QWEN2_MOE,
+    "qwen3_moe": QWEN3_MOE,
+    "olmoe": QWEN3_MOE,
+    "deepseek_v2": deepseek,
+    "deepseek_v3": deepseek,
 }
-# Families that are counted but not built. One that `decoder.survey` builds moves to the table above.
-AWAITED = {
-    "mixtral": "a mixture of experts",
-    "qwen2_moe": "a mixture of experts",
-    "qwen3_moe": "a mixture of experts",
-    "olmoe": "a mixture of experts",
-    "deepseek_v2": "latent attention and a mixture of experts",
-    "deepseek_v3": "latent attention and a mixture of experts",
-    "gpt_oss": "attention sinks and a mixture of experts",
-}
+# Families that are counted but not built. One that is built moves to the table above.
+AWAITED = {"gpt_oss": "experts whose gate is clamped"}

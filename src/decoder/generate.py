@@ -66,8 +66,6 @@ def generate(
     return ids
 
 
-# --8<-- [end:generate]
-# --8<-- [start:choose]
 def choose(
     scores: Tensor, temperature: float = 0.0, top_k: int | None = None, generator: torch.Generator | None = None
 ) -> Tensor:
@@ -87,7 +85,6 @@ def keep_top_k(scores: Tensor, k: int) -> Tensor:
     return scores.masked_fill(scores < cut, -torch.inf)
 
 
-# --8<-- [end:choose]
 @contextmanager
 def evaluation_mode(model: torch.nn.Module) -> Iterator[None]:
     """Evaluation mode inside, and afterwards each module's own mode again."""

@@ -101,11 +101,12 @@ def _dense_first(default: int) -> Callable[[int, ConfigFile], bool]:
     return dense
 
 
-def _if_group_limited(key: Key) -> Callable[[ConfigFile], int]:
+def _if_group_limited(name: str, key: str) -> Callable[[ConfigFile], int]:
     """DeepSeek-V2 states its groups whether or not its method looks at them."""
 
     def read(file: ConfigFile) -> int:
-        return file.take(f"experts.{key.name}", key) if file.get("topk_method") == "group_limited_greedy" else 1
+        limited = file.get("topk_method") == "group_limited_greedy"
+        return file.take(f"experts.{name}", whole(key, default=1, null=1)) if limited else 1
 
     return read
 
@@ -616,8 +617,8 @@ FAMILIES: dict[str, Family] = {
             "shared": whole("n_shared_experts", default=2, least=0),
             "normalised": False,
             "routed_scale": number("routed_scaling_factor", default=1.0),
-            "groups": _if_group_limited(whole("n_group", default=1, null=1)),
-            "groups_per_token": _if_group_limited(whole("topk_group", default=1, null=1)),
+            "groups": _if_group_limited("groups", "n_group"),
+            "groups_per_token": _if_group_limited("groups_per_token", "topk_group"),
         },
         dense_layer=_dense_first(0),
         latent=_DEEPSEEK_LATENT,

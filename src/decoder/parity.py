@@ -38,6 +38,12 @@ _WIDE = {**_LLAMA, "head_dim": 10}
 _GPT2 = {"n_embd": 24, "n_layer": 3, "n_head": 6, "n_inner": 50, "vocab_size": 97, "n_positions": 57}
 _WINDOW = {"sliding_window": 7}
 _PATTERN = {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}
+_EXPERTS = {"num_experts_per_tok": 2, "num_experts": 5, "moe_intermediate_size": 14}
+_DEEPSEEK = {
+    "q_lora_rank": 11, "kv_lora_rank": 16, "qk_rope_head_dim": 4, "qk_nope_head_dim": 6, "v_head_dim": 8,
+    "n_routed_experts": 9, "num_experts_per_tok": 3, "n_group": 3, "topk_group": 2, "moe_intermediate_size": 14,
+    "n_shared_experts": 2, "first_k_dense_replace": 1, "num_key_value_heads": 6,
+}  # fmt: skip
 
 
 def _rope(kind: str, **keys: Any) -> dict[str, Any]:
@@ -123,6 +129,16 @@ CASES: tuple[Case, ...] = (
     Case("Command R7B", "cohere2", {**_LLAMA, **_WINDOW, **_PATTERN, "logit_scale": 0.75}),
     Case("StarCoder2", "starcoder2", {**_LLAMA, **_WINDOW}),
     Case("SmolLM3", "smollm3", {**_LLAMA, "no_rope_layers": [1, 1, 0]}),
+    Case("Mixtral", "mixtral", {**_WIDE, **_WINDOW, "num_local_experts": 5, "num_experts_per_tok": 2}),
+    Case(
+        "Qwen1.5-MoE", "qwen2_moe",
+        {**_LLAMA, **_EXPERTS, "shared_expert_intermediate_size": 18, "mlp_only_layers": [1]},
+    ),
+    Case("Qwen3-MoE", "qwen3_moe", {**_WIDE, **_EXPERTS, "norm_topk_prob": True}),
+    Case("OLMoE", "olmoe", {**_LLAMA, "num_experts": 5, "num_experts_per_tok": 2}),
+    Case("DeepSeek-V2", "deepseek_v2", {**_LLAMA, **_DEEPSEEK, "topk_method": "group_limited_greedy"}),
+    Case("DeepSeek-V2-Lite", "deepseek_v2", {**_LLAMA, **_DEEPSEEK, "q_lora_rank": None}),
+    Case("DeepSeek-V3", "deepseek_v3", {**_LLAMA, **_DEEPSEEK}),
 )  # fmt: skip
 
 
@@ -167,7 +183,9 @@ def transformers_library() -> Any:
     """The peer. Raises ValueError, saying how to get it, where it is not installed."""
     try:
         import transformers
-    except ImportError:
+    except ModuleNotFoundError as error:
+        if error.name != "transformers":
+            raise
         raise ValueError("parity needs transformers: python -m pip install transformers") from None
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
@@ -181,12 +199,16 @@ def small_model(case: Case) -> Any:
     config.bos_token_id = config.eos_token_id = None
     config.pad_token_id = 0
     with in_float64():
-        model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float64).eval()
+        model = transformers.AutoModelForCausalLM.from_config(
+            config,
+            dtype=torch.float64,
+            experts_implementation="eager",  # the fused one knows no float64
+        ).eval()
     model.generation_config.eos_token_id = None
     generator = torch.Generator().manual_seed(SEED)
     with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn(parameter.shape, dtype=parameter.dtype, generator=generator), alpha=case.std)
+        for tensor in {id(tensor): tensor for tensor in model.state_dict(keep_vars=True).values()}.values():
+            tensor.add_(torch.randn(tensor.shape, dtype=tensor.dtype, generator=generator), alpha=case.std)
     return model
 
 

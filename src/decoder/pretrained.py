@@ -32,7 +32,7 @@ class Step:
     name: str
     entry: TensorEntry
     stored: Stored
-    parts: tuple[str, ...]  # parameters of the Decoder
+    parts: tuple[str, ...]  # parameters of the Decoder, or buffers
 
 
 def load(folder: str | Path, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> Decoder:
@@ -50,10 +50,7 @@ def load(folder: str | Path, dtype: torch.dtype | None = None, device: torch.dev
     reading = read_config(folder / "config.json")
     checkpoint = _checkpoint(reading, folder)
     entries = read_headers(folder)
-    if len(entries) < reading.config.layers:
-        raise CheckpointError(f"{folder}: {len(entries)} tensors are too few for {reading.config.layers} layers")
-    with torch.device("meta"):
-        model = Decoder(reading.config)
+    model = _without_memory(reading, len(entries))
     steps = _plan(folder, checkpoint, entries, model)
     model = model.to(_dtype(folder, steps, dtype)).to_empty(device=device or torch.get_default_device())
     if reading.config.tied:
@@ -77,18 +74,37 @@ def _checkpoint(reading: Reading, folder: Path) -> Checkpoint:
     return names if isinstance(names, Checkpoint) else names(reading.config)
 
 
+def _without_memory(reading: Reading, tensors: int) -> Decoder:
+    """The model on the meta device. Modules take memory too, so that there must be a tensor for each large part."""
+    config = reading.config
+    parts, name = config.layers, "layers"
+    if config.experts is not None:
+        parts, name = config.experts.count * (config.layers - len(config.experts.dense_layers)), "experts"
+    if tensors < max(parts, config.layers):
+        raise CheckpointError(
+            f"{reading.source}: {parts:,} {name} need more than the {tensors:,} tensors of the folder"
+        )
+    try:
+        with torch.device("meta"):
+            return Decoder(config)
+    except ValueError as error:
+        raise CheckpointError(f"{reading.source}: {error}") from None
+    except RuntimeError:
+        raise CheckpointError(f"{reading.source}: sizes that no tensor can have") from None
+
+
 def _plan(folder: Path, checkpoint: Checkpoint, entries: Mapping[str, TensorEntry], model: Decoder) -> list[Step]:
     """Which tensor fills which parameters: every tensor is used, every parameter is filled, every shape is right."""
     config = model.config
-    parameters = dict(model.named_parameters(remove_duplicate=False))
+    parameters = model.state_dict(keep_vars=True)
     stem = checkpoint.stem if any(name.startswith(checkpoint.stem) for name in entries) else ""
     steps, missing = [], []
     for module, stored in checkpoint.modules(config, stem):
-        for suffix in ("weight", "bias"):
-            parts = tuple(f"{part}.{suffix}" for part in stored.parts)
+        for suffix in (".weight", ".bias", ""):
+            parts = tuple(part + suffix for part in stored.parts)
             if not all(part in parameters for part in parts):
                 continue
-            name = f"{module}.{suffix}"
+            name = module + suffix
             if name in entries:
                 steps.append(Step(name, entries[name], stored, parts))
             elif not (config.tied and parts == ("head.weight",)):
@@ -133,7 +149,7 @@ def _dtype(folder: Path, steps: Iterable[Step], wanted: torch.dtype | None) -> t
 
 def _fill(model: Decoder, steps: Iterable[Step]) -> None:
     """Copy each tensor to its parameters; a head that is stored beside its tied embedding must equal it."""
-    parameters = dict(model.named_parameters(remove_duplicate=False))
+    parameters = model.state_dict(keep_vars=True)
     files: dict[Path, safe_open] = {}
     with ExitStack() as stack, torch.no_grad():
         for step in steps:

@@ -1,4 +1,4 @@
-"""Planted pages: the checker says of each exactly what its `expected.txt` says. tests/cases/README.md tells how to add one."""
+"""Planted pages: of each the checker says exactly what its `expected.txt` says; tests/cases/README.md tells how to add one."""
 
 import os
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 from claims.check import check
 from claims.finding import SLUGS, show_all
+from claims.inputs import trace
 from claims.project import Project
 from claims.report import summary
 from claims.session import Runner
@@ -26,12 +27,13 @@ def outcome(case, runner, cache):
         ROOT, docs=case, facts=f"{case}/facts.toml", bibliography=f"{case}/references.bib", cache=str(cache)
     )
     report = check(project, cold=True, runner=runner)
-    return report, "\n".join([*show_all(report.findings, ROOT), summary(report)]) + "\n"
+    findings = [*report.findings, *trace(report, runner).findings] if case == "constant" else report.findings
+    return "\n".join([*show_all(findings, ROOT), summary(report)]) + "\n"
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_case(case, runner, tmp_path):
-    _, shown = outcome(case, runner, tmp_path)
+    shown = outcome(case, runner, tmp_path)
     expected = ROOT / case / "expected.txt"
     if os.environ.get("ACCEPT"):
         expected.write_text(shown, encoding="utf-8")

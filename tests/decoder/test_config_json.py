@@ -14,6 +14,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from decoder import families
 from decoder.budget import kv_cache, parameters
+from decoder.config import Experts
 from decoder.config_json import FAMILIES, ConfigError, Value, read_config
 
 transformers.logging.set_verbosity_error()
@@ -261,7 +262,29 @@ def test_what_a_config_cannot_express_is_said():
     assert read("olmo", **LLAMA, clip_qkv=8.0).unsupported == ("clip_qkv is 8.0, which a Config does not express",)
     reading = read(**LLAMA, rope_scaling={"rope_type": "mrope"})
     assert reading.unsupported == ('rope_scaling.rope_type is "mrope", which a Config does not express',)
-    assert "sigmoid scores" in read("deepseek_v3", **{**LLAMA, **MLA}).unsupported[0]
+    assert "clamped" in read("gpt_oss", **WIDE, num_local_experts=5, num_experts_per_tok=2).unsupported[0]
+
+
+def test_how_experts_are_chosen_is_read():
+    groups = {"n_group": 4, "topk_group": 2}
+    v3 = read("deepseek_v3", **{**LLAMA, **MLA}, **groups, routed_scaling_factor=1.5)
+    assert not v3.unsupported
+    assert v3.config.experts == Experts(
+        8, 2, 14, shared=2, selection_bias=True, scores="sigmoid", routed_scale=1.5, groups=4, groups_per_token=2,
+        group_best=2, dense_layers=v3.config.experts.dense_layers,
+    )  # fmt: skip
+    greedy = read("deepseek_v2", **{**LLAMA, **MLA}, **groups).config.experts
+    assert (greedy.groups, greedy.normalised, greedy.routed_scale) == (1, False, 1.0)
+    limited = read("deepseek_v2", **{**LLAMA, **MLA}, **groups, topk_method="group_limited_greedy").config.experts
+    assert (limited.groups, limited.groups_per_token, limited.group_best) == (4, 2, 1)
+    assert read("mixtral", **WIDE, num_local_experts=5, num_experts_per_tok=2).config.experts.normalised
+    assert not read("qwen3_moe", **WIDE, **MOE).config.experts.normalised
+    assert read("qwen3_moe", **WIDE, **MOE, norm_topk_prob=True).config.experts.normalised
+
+
+def test_a_grouping_that_cannot_be_is_refused():
+    with pytest.raises(ConfigError, match=r"n_group: experts\.groups must divide experts\.count 8, got 3$"):
+        read("deepseek_v3", **{**LLAMA, **MLA}, n_group=3, topk_group=1)
 
 
 def test_an_unknown_model_type_is_read_by_its_keys():

@@ -5,6 +5,7 @@ from transformers.activations import ACT2FN
 
 from decoder.config import Experts
 from decoder.feedforward import ACTIVATIONS, FeedForward, make_feed_forward
+from decoder.survey.mixture_of_experts import MixtureOfExperts
 
 PEERS = {"gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh", "relu": "relu", "relu2": "relu2", "silu": "silu"}
 
@@ -47,8 +48,7 @@ def test_plain(small):
     assert sum(p.numel() for p in ffn.parameters()) == 2 * 12 * 20 + 20 + 12
 
 
-def test_experts_are_refused_by_name_except_on_dense_layers(small):
+def test_experts_stand_everywhere_but_on_dense_layers(small):
     config = small.replace(experts=Experts(count=4, per_token=2, hidden=8, dense_layers=(0,)))
     assert isinstance(make_feed_forward(config, 0), FeedForward)
-    with pytest.raises(ValueError, match=r"^experts: "):
-        make_feed_forward(config, 1)
+    assert isinstance(make_feed_forward(config, 1), MixtureOfExperts)

@@ -53,6 +53,12 @@ def test_imports_are_merged_and_own_ones_fall_away():
     assert "# First." in text
 
 
+def test_the_marks_of_sections_fall_away():
+    text = one_file({"a": "# --8<-- [start:x]\nx = 1\n# --8<-- [end:x]\n# kept\ny = 2\n"})
+    assert text.endswith("\nx = 1\n# kept\ny = 2\n")
+    assert "8<" not in one_file()
+
+
 def test_an_import_inside_a_function_says_where_to_find_it():
     text = one_file({"a": "def f():\n    from decoder.survey import (\n        g,\n    )\n\n    return g()\n"})
     scope = {}

@@ -2,7 +2,8 @@
 
 A router gives every expert a score for a token, softmax or sigmoid; the token visits the `per_token` best and adds
 their outputs, weighted by the scores (Shazeer et al., 1701.06538, section 2.1). Shared experts, which every token
-visits, stand beside them (DeepSeekMoE, 2401.06066, section 3.2). Balance among experts: `decoder.survey.expert_balance`.
+visits, stand beside them (DeepSeekMoE, 2401.06066, section 3.2). What keeps all experts in use is in
+`decoder.survey.expert_balance`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class Router(nn.Module):
     weighted (DeepSeek-V3, 2412.19437, section 2.1.2). With ``groups`` of equal size, only experts of the best
     ``groups_per_token`` groups can be chosen; a group ranks by the sum of its ``group_best`` best scores.
     """
+
+    selection_bias: Tensor | None
 
     def __init__(self, width: int, experts: Experts) -> None:
         super().__init__()

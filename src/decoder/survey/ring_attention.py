@@ -16,7 +16,7 @@ from torch import Tensor
 from decoder.attention import repeat_kv
 
 
-@dataclass
+@dataclass(frozen=True)
 class OnlineSoftmax:
     """What a device has gathered for its queries so far: weighted values over a sum of weights, both scaled by the
     exponential of the largest score seen."""
@@ -31,16 +31,15 @@ class OnlineSoftmax:
         start = q.new_full((*q.shape[:-1], 1), -torch.inf)
         return cls(start, torch.zeros_like(start), torch.zeros_like(q))
 
-    def add(self, scores: Tensor, v: Tensor) -> None:
-        """Take in keys with ``scores`` (B, H, t, s), -inf where hidden, and values (B, H, s, h).
+    def add(self, scores: Tensor, v: Tensor) -> OnlineSoftmax:
+        """With more keys: their ``scores`` (B, H, t, s), -inf where hidden, and values (B, H, s, h).
 
         A query's first keys must not all be hidden.
         """
         largest = torch.maximum(self.largest, scores.amax(-1, keepdim=True))
         shrink, weights = (self.largest - largest).exp(), (scores - largest).exp()
-        self.total = self.total * shrink + weights.sum(-1, keepdim=True)
-        self.gathered = self.gathered * shrink + weights @ v
-        self.largest = largest
+        total = self.total * shrink + weights.sum(-1, keepdim=True)
+        return OnlineSoftmax(largest, total, self.gathered * shrink + weights @ v)
 
     def result(self) -> Tensor:  # (B, H, t, h)
         return self.gathered / self.total
@@ -50,13 +49,13 @@ class OnlineSoftmax:
 class RingResult:
     """The attention output and what it took.
 
-    ``sent`` counts the key and value numbers that each device sends in all; ``pairs`` the blocks of scores that each
+    ``sent`` counts the key and value numbers that each device sends in all; ``blocks`` the blocks of scores that each
     device computes, which a causal mask makes unequal; ``largest_block`` the most scores held at once by a device.
     """
 
     output: Tensor  # (B, H, T, h)
     sent: tuple[int, ...]
-    pairs: tuple[int, ...]
+    blocks: tuple[int, ...]
     largest_block: int
 
 
@@ -72,7 +71,7 @@ def ring_attention(q: Tensor, k: Tensor, v: Tensor, devices: int) -> RingResult:
     queries = q.split(stretch, 2)
     held = list(zip(k.split(stretch, 2), v.split(stretch, 2), strict=True))  # of each device; starts as its own
     states = [OnlineSoftmax.before(part) for part in queries]
-    sent, pairs = [0] * devices, [0] * devices
+    sent, blocks = [0] * devices, [0] * devices
     own_mask = torch.ones(stretch, stretch, dtype=torch.bool, device=q.device).tril()
     for passed in range(devices):
         for device in range(devices):
@@ -83,11 +82,11 @@ def ring_attention(q: Tensor, k: Tensor, v: Tensor, devices: int) -> RingResult:
             scores = queries[device] @ keys.mT * q.shape[-1] ** -0.5  # (B, H, t, t)
             if owner == device:
                 scores = scores.masked_fill(~own_mask, -torch.inf)
-            states[device].add(scores, values)
-            pairs[device] += 1
+            states[device] = states[device].add(scores, values)
+            blocks[device] += 1
         if passed < devices - 1:
             for device in range(devices):
                 sent[device] += sum(part.numel() for part in held[device])
             held = [held[device - 1] for device in range(devices)]
     output = torch.cat([state.result() for state in states], 2)
-    return RingResult(output, tuple(sent), tuple(pairs), q.shape[0] * heads * stretch**2)
+    return RingResult(output, tuple(sent), tuple(blocks), q.shape[0] * heads * stretch**2)

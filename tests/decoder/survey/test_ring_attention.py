@@ -44,7 +44,7 @@ def test_each_device_sends_every_other_stretch_once():
 
 def test_causality_leaves_early_devices_idle():
     ring = ring_attention(*tensors(tokens=12), 4)
-    assert ring.pairs == (1, 2, 3, 4)
+    assert ring.blocks == (1, 2, 3, 4)
     assert ring.largest_block == 2 * 6 * 3 * 3
 
 
@@ -53,7 +53,7 @@ def test_a_softmax_in_parts_is_the_softmax(sizes):
     scores, v = torch.randn(1, 2, 4, 7, dtype=torch.float64), torch.randn(1, 2, 7, 3, dtype=torch.float64)
     state = OnlineSoftmax.before(torch.zeros(1, 2, 4, 3, dtype=torch.float64))
     for some, values in zip(scores.split(sizes, -1), v.split(sizes, 2), strict=True):
-        state.add(some, values)
+        state = state.add(some, values)
     torch.testing.assert_close(state.result(), scores.softmax(-1) @ v, rtol=1e-12, atol=1e-12)
 
 

@@ -1,0 +1,177 @@
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+
+from claims.check import check
+from claims.project import find
+
+BAD = "```python\nx = 12\n```\n\nOf [13](claim:x) and [14](claim:x).\n"
+GOOD = "```python\nx = 12\n```\n\nOf [12](claim:x).\n"
+
+
+def claims(*arguments, **more):
+    environment = {**os.environ, "CI": "", **more.pop("env", {})}
+    return subprocess.run(
+        [sys.executable, "-m", "claims", *arguments], capture_output=True, text=True, env=environment, **more
+    )
+
+
+def test_all_findings_of_all_pages_in_one_run(project):
+    project(a=BAD, b=BAD, c=GOOD)
+    run = claims("check")
+    assert run.returncode == 1
+    assert [line.split(" ")[0] for line in run.stdout.splitlines() if ": drift: " in line] == [
+        "docs/a.md:5:5:",
+        "docs/a.md:5:23:",
+        "docs/b.md:5:5:",
+        "docs/b.md:5:23:",
+    ]
+    assert run.stdout.splitlines()[-1] == "3 pages, 5 claims, 0 citations, 3 blocks, 0 figures checked; 4 findings"
+    assert run.stderr == ""
+
+
+def test_json(project):
+    root = project(a=BAD)
+    data = json.loads(claims("check", "--json").stdout)
+    assert data["counts"] == {"pages": 1, "claims": 2, "citations": 0, "blocks": 1, "figures": 0, "waived": 0}
+    assert data["findings"][0] == {
+        "path": "docs/a.md",
+        "line": 5,
+        "column": 5,
+        "end_column": 7,
+        "slug": "drift",
+        "message": "the text says 13, the code gives 12",
+        "hint": "",
+    }
+    inside = json.loads(claims("check", "--json", "a.md", cwd=root / "docs").stdout)
+    assert inside["findings"][0]["path"] == "a.md"
+
+
+def test_exit_codes(project):
+    project(a=GOOD)
+    assert claims("check").returncode == 0
+    for arguments in (["check", "none.md"], ["check", "/"], ["check", "--nonsense"], ["nonsense"]):
+        run = claims(*arguments)
+        assert run.returncode == 2 and "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("doc = 'x'", "tool.claims.doc: unknown"),
+        ("docs = 3", "tool.claims.docs: must be a string, got 3"),
+        ("time_limit = 0", "must be a number above 0"),
+        ("preload = 'torch'", "must be a list of strings"),
+        ("docs = [", "pyproject.toml"),
+        ("lexicon = 'none.toml'", "none.toml"),
+    ],
+)
+def test_what_cannot_be_checked_is_one_line(project, settings, message):
+    project(settings, a=GOOD)
+    run = claims("check")
+    assert run.returncode == 2 and message in run.stderr and run.stderr.count("\n") == 1
+
+
+def test_no_project(tmp_path):
+    run = claims("check", cwd=tmp_path)
+    assert run.returncode == 2
+    assert run.stderr == f"claims: no pyproject.toml with a [tool.claims] table at {tmp_path} or above it\n"
+
+
+def test_list_shows_every_claim(project):
+    project(a=GOOD)
+    assert claims("list").stdout.splitlines()[0] == "docs/a.md:5:5: 12 = x = 12"
+
+
+def test_pages_without_a_change_are_not_run_again(project):
+    root = project(a=GOOD, b="```python\ny = 3\n```\n")
+    (root / "docs" / "notes.txt").write_text("no page")
+    first = check(find(root))
+    again = check(find(root))
+    assert [page.cached for page in first.pages] == [False, False]
+    assert [page.cached for page in again.pages] == [True, True]
+    (root / "docs" / "a.md").write_text(GOOD + "\nMore words.\n")
+    assert [page.cached for page in check(find(root)).pages] == [True, True]  # words run nothing
+    (root / "docs" / "a.md").write_text(GOOD.replace("x = 12", "x = 13"))
+    assert [page.cached for page in check(find(root)).pages] == [False, True]
+    assert [page.cached for page in check(find(root), cold=True).pages] == [False, False]
+
+
+def test_ci_runs_cold(project, monkeypatch):
+    root = project(a=GOOD)
+    check(find(root))
+    monkeypatch.setenv("CI", "true")
+    assert [page.cached for page in check(find(root)).pages] == [False]
+
+
+@pytest.mark.parametrize("harm", ["damaged", "a file", "read-only", "full"])
+def test_a_cache_that_is_of_no_use_changes_nothing(project, harm):
+    root = project(a=GOOD, b=BAD)
+    assert claims("check").returncode == 1
+    cache = root / ".cache" / "claims"
+    if harm == "damaged":
+        for entry in cache.iterdir():
+            entry.write_bytes(entry.read_bytes()[:-20] + b"\xff")
+    elif harm == "a file":
+        for entry in cache.iterdir():
+            entry.unlink()
+        cache.rmdir()
+        cache.write_text("in the way")
+    elif harm == "read-only":
+        cache.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    else:
+        for entry in cache.iterdir():
+            entry.unlink()
+        cache.rmdir()
+        cache.symlink_to("/dev/full/none")
+    run = claims("check")
+    cache.chmod(stat.S_IRWXU) if harm == "read-only" else None
+    assert run.returncode == 1 and run.stderr == ""
+    assert run.stdout.splitlines()[-1].endswith("; 2 findings")
+
+
+def test_two_checks_at_once(project):
+    root = project(**{f"page{i}": GOOD.replace("12", str(20 + i)) for i in range(4)})
+    command = [sys.executable, "-m", "claims", "check"]
+    both = [subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [run.communicate()[0].splitlines()[-1].endswith("; 0 findings") for run in both] == [True, True]
+
+
+def test_ctrl_c_ends_in_one_line_and_leaves_no_process(project):
+    mark = f"mark-{os.getpid()}-{time.time_ns()}"
+    root = project(a=f"```python\nimport pathlib, time\n\npathlib.Path('{mark}').touch()\ntime.sleep(100)\n```\n")
+    run = subprocess.Popen([sys.executable, "-m", "claims", "check"], cwd=root, stderr=subprocess.PIPE, text=True)
+    while not (root / mark).exists():
+        assert run.poll() is None
+        time.sleep(0.05)
+    run.send_signal(signal.SIGINT)
+    assert run.communicate(timeout=60)[1] == "claims: interrupted\n"
+    assert run.returncode == 2
+    deadline = time.monotonic() + 30
+    while alive(root) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert alive(root) == []
+
+
+def alive(root):
+    """Processes that work in a folder."""
+    found = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{process}/cwd") == str(root) and int(process) != os.getpid():
+                found.append(process)
+        except OSError:
+            pass
+    return found
+
+
+def test_output_in_a_narrow_encoding(project):
+    project(a="[≈ 13](claim:12) é 漢\n")
+    run = claims("check", env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    assert run.returncode == 1 and "Traceback" not in run.stderr

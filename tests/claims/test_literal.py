@@ -1,0 +1,244 @@
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claims.agree import agree, number_of, show
+from claims.literal import LiteralError, read, tuple_items
+from claims.values import describe
+from claims.words import words_to_number
+
+NOUNS = frozenset({"layers", "heads", "tokens", "per", "token"})
+
+
+def slug(text, value):
+    found = agree(text, describe(value), NOUNS)
+    return found and found.slug
+
+
+@pytest.mark.parametrize(
+    ("text", "factor"),
+    [
+        ("B", 1),
+        ("bytes", 1),
+        ("KiB", 2**10),
+        ("MiB", 2**20),
+        ("GiB", 2**30),
+        ("TiB", 2**40),
+        ("kB", 10**3),
+        ("MB", 10**6),
+        ("GB", 10**9),
+        ("TB", 10**12),
+        ("thousand", 10**3),
+        ("million", 10**6),
+        ("billion", 10**9),
+        ("trillion", 10**12),
+        ("%", Fraction(1, 100)),
+        ("percent", Fraction(1, 100)),
+        ("×", 1),
+        ("times", 1),
+        ("FLOPs", 1),
+        ("GFLOPs", 10**9),
+        ("TFLOP/s", 10**12),
+        ("ms", Fraction(1, 1000)),
+        ("s", 1),
+        ("GB/s", 10**9),
+        ("layers", 1),
+        ("KiB per token", 2**10),
+        ("million tokens", 10**6),
+    ],
+)
+def test_units(text, factor):
+    assert slug(f"7 {text}", 7 * Fraction(factor)) is None
+    assert slug(f"7 {text}", 8 * Fraction(factor)) == "drift"
+
+
+@pytest.mark.parametrize(("suffix", "factor"), [("K", 10**3), ("M", 10**6), ("B", 10**9), ("T", 10**12)])
+def test_counts_stand_right_behind_the_digits(suffix, factor):
+    assert slug(f"8.5{suffix}", Fraction(17, 2) * factor) is None
+
+
+def test_a_gap_makes_bytes_of_b():
+    assert slug("8 B", 8) is None
+    assert slug("8B", 8) == "drift"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("131,072", 131072),
+        ("131072", 131072),
+        ("131\u202f072", 131072),
+        ("128\u00a0KiB", 131072),
+        ("−3", -3),
+        ("-3", -3),
+        ("0.1", 0.1),
+        (".5", 0.5),
+        ("1e-5", 1e-5),
+        ("3.2 × 10^24", Decimal("3.2e24")),
+        ("3×10⁹", 3 * 10**9),
+        ("2^17", 131072),
+        ("10⁻³", 0.001),
+        ("1/3", Fraction(1, 3)),
+        ("½", 0.5),
+        ("25%", 0.25),
+        ("four times", 4),
+        ("half", 0.5),
+        ("two thirds", Fraction(2, 3)),
+        ("twelve layers", 12),
+        ("twenty four", 24),
+        ("twelvefold", 12),
+        ("one hundred twenty eight", 128),
+        ("three million", 3_000_000),
+        ("**4,096**", 4096),
+        ("`4096`", 4096),
+        ("4{,}096", 4096),
+        ("(2, 8, 128)", (2, 8, 128)),
+        ("(1,024, 2)", [1024, 2]),
+        ("((1, 2), (3, 4))", [[1, 2], [3, 4]]),
+        ("GPT-2", "GPT-2"),
+        ("bfloat16", "bfloat16"),
+        ("7B-chat", "7B-chat"),
+        ("yes", True),
+        ("no", False),
+        ("(a, b)", ("a", "b")),
+        ("≈ (1.50, 2.50)", (1.499, 2.501)),
+        ("< 3", 2.9),
+        ("≤ 3", 3),
+        ("> 3", 3.1),
+        (">= 3", 3),
+        ("~ 35,600", 35_649),
+        ("about 12", 12.4),
+        ("≈ twelve", 12.3),
+    ],
+)
+def test_agrees(text, value):
+    assert slug(text, value) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "expected"),
+    [
+        ("131,071", 131072, "drift"),
+        ("128 kB", 131072, "drift"),
+        ("131 KiB", 131072, "drift"),
+        ("73.7 kB", 73728, "inexact"),
+        ("0.3", 0.1 + 0.2, "inexact"),
+        ("0.33", Fraction(1, 3), "inexact"),
+        ("128 KB", 131072, "bad-literal"),
+        ("128 kib", 131072, "bad-literal"),
+        ("1,31,072", 131072, "bad-literal"),
+        ("1,0000", 10000, "bad-literal"),
+        ("0,001", 1, "bad-literal"),
+        ("0128", 128, "bad-literal"),
+        ("12 parsecs", 12, "bad-literal"),
+        ("1/0", 1, "bad-literal"),
+        ("1e999", 1, "bad-literal"),
+        ("≈ half", 0.5, "bad-literal"),
+        ("(1, 2)", (1, 3), "drift"),
+        ("(1, 2)", (1, 2, 3), "drift"),
+        ("float16", "bfloat16", "drift"),
+        ("four times", 3, "drift"),
+        ("< 3", 3, "drift"),
+        ("≤ 3", 3.01, "drift"),
+        ("> 3", 3, "drift"),
+        ("≥ 3", 2.99, "drift"),
+        ("nothing", 3, "drift"),
+        ("3", None, "drift"),
+        ("3", float("inf"), "drift"),
+        ("3", float("nan"), "drift"),
+        ("3", 3 + 1j, "drift"),
+    ],
+)
+def test_disagrees(text, value, expected):
+    assert slug(text, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "agrees"),
+    [
+        ("≈ 0.12", Fraction(125, 1000), True),
+        ("≈ 0.13", Fraction(125, 1000), False),  # half to even
+        ("≈ 0.14", Fraction(135, 1000), True),
+        ("≈ 4.77", 4.7749, True),
+        ("≈ 4", 4.77, False),  # never cut off
+        ("≈ 35,600", 35_650, True),
+        ("≈ 35,600", 35_651, False),
+        ("≈ 35,700", 35_650, False),
+        ("≈ 1.50", 1.5049, True),
+        ("≈ 1.50", 1.5051, False),
+        ("≈ 93.8 MiB", 98_304_000, True),
+    ],
+)
+def test_approximate_is_half_a_unit_of_the_last_digit(text, value, agrees):
+    assert (slug(text, value) is None) is agrees
+
+
+def test_messages_give_both_values_in_both_units():
+    found = agree("128 KiB", describe(98304))
+    assert found.message == "the text says 128 KiB (131,072 bytes), the code gives 96 KiB (98,304 bytes)"
+    found = agree("128 KB", describe(131072))
+    assert found.message == "KB is neither unit: write kB (1,000 bytes) or KiB (1,024 bytes)"
+
+
+@pytest.mark.parametrize("words", ["four five", "layers", "half two", "", "and the", "third party"])
+def test_other_words_are_no_numbers(words):
+    assert words_to_number(words.split()) is None
+
+
+def test_tuples_are_cut_at_their_own_level():
+    assert tuple_items("(1,024, (2, 3); x)") == ["1,024", "(2, 3)", "x"]
+    assert tuple_items("1, 2") is None
+
+
+WHOLE = st.integers(-(10**15), 10**15)
+DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, places=5, min_value=-(10**9), max_value=10**9)
+
+
+@given(WHOLE, st.sampled_from(["", " KiB", " MB", "%", " million", " heads"]))
+def test_a_written_number_is_read_back(number, unit):
+    literal = read(f"{number:,}{unit}", NOUNS)
+    assert literal.number == number
+    assert slug(f"{number:,}{unit}", literal.value) is None
+
+
+@given(st.one_of(WHOLE, DECIMALS, st.fractions(max_denominator=10**6)))
+def test_exact_values_shown_agree_with_themselves(number):
+    value = Fraction(number)
+    if (value * 10**12).denominator == 1:
+        assert slug(show(value), value) is None
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_float_is_its_shortest_decimal(number):
+    assert number_of(describe(number)) == Fraction(repr(number))
+
+
+@given(DECIMALS, st.data())
+def test_any_other_digit_disagrees(number, data):
+    text = f"{number:,.5f}"
+    places = [i for i, char in enumerate(text) if char.isdigit()]
+    at = data.draw(st.sampled_from(places))
+    digit = data.draw(st.sampled_from([d for d in "0123456789" if d != text[at]]))
+    changed = text[:at] + digit + text[at + 1 :]
+    for sign in ("", "≈ "):
+        assert slug(sign + text, number) is None
+        assert slug(sign + changed, number) is not None
+
+
+@given(st.integers(1, 10**9), st.permutations(["KiB", "kB", "MiB", "MB", "GiB", "GB", "B", "KB", "kiB"]))
+def test_any_other_unit_disagrees(number, units):
+    right, wrong = [unit for unit in units if unit not in ("KB", "kiB")][:1][0], units
+    value = read(f"{number} {right}").value
+    for unit in wrong:
+        assert (slug(f"{number} {unit}", value) is None) == (unit == right)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_read_or_refused(text):
+    try:
+        read(text, NOUNS)
+    except LiteralError as error:
+        assert str(error)
