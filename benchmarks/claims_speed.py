@@ -1,7 +1,7 @@
 """How fast the checker and a build with it are, beside other ways to run a page's code.
 
-Two generated books: 12 pages of 9 blocks (torch, one figure) and many pages of 100 claims. Every time is one run on this
-machine; what travels is the ratio within one run. A tool that is not installed is left out.
+Two generated books: 12 pages of 9 blocks (torch, one figure) and many pages of 100 claims. Every time is one run on
+this machine; what travels is the ratio within one run. A tool that is not installed is left out.
 
     python benchmarks/claims_speed.py [--pages 12] [--claims 1000,10000,100000]
 """
@@ -30,6 +30,7 @@ from claims.session import BlockResult, Evaluation, Result
 from claims.values import describe
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "CI": "", "NO_MKDOCS_2_WARNING": "1"}
+FENCES = "pymdownx.superfences, pymdownx.highlight"
 THEME = "theme: {name: material, font: false}\n"
 FIGURE = """\
 import matplotlib.pyplot as plt
@@ -83,10 +84,10 @@ def book(root: Path, pages: int, tool: str) -> None:
     (docs / "index.md").write_text("# A book\n")
     configuration = f"site_name: Book\n{THEME}"
     configuration += {
-        "claims": "plugins: [claims]\nmarkdown_extensions: [claims, pymdownx.superfences, pymdownx.highlight, attr_list]\n",
-        "markdown-exec": "plugins: [markdown-exec]\nmarkdown_extensions: [pymdownx.superfences, pymdownx.highlight]\n",
+        "claims": f"plugins: [claims]\nmarkdown_extensions: [claims, attr_list, {FENCES}]\n",
+        "markdown-exec": f"plugins: [markdown-exec]\nmarkdown_extensions: [{FENCES}]\n",
         "mkdocs-jupyter": "plugins:\n  - mkdocs-jupyter: {execute: true, allow_errors: false}\n",
-    }.get(tool, "plugins: []\nmarkdown_extensions: [pymdownx.superfences, pymdownx.highlight]\n")
+    }.get(tool, f"plugins: []\nmarkdown_extensions: [{FENCES}]\n")
     (root / "mkdocs.yml").write_text(configuration)
     (root / "pyproject.toml").write_text(PROJECT)
 

@@ -10,7 +10,8 @@ from claims.session import Value
 
 NUMBER = re.compile(r"\d(?:[\d]|\{,\}|,(?=\d{3}(?!\d))|\\,(?=\d{3}))*(?:\.\d+)?|\.\d+")
 SPACES = re.compile(
-    r"(?:\\[,;:! ]|\\\\|~|\s|&|\\displaystyle|\\left(?=[(\[|])|\\right(?=[)\]|])|\\(?:big|Big|bigg|Bigg)[lr]?(?=[(\[|)\]]))+"
+    r"(?:\\[,;:! ]|\\\\|~|\s|&|\\displaystyle"
+    r"|\\left(?=[(\[|])|\\right(?=[)\]|])|\\(?:big|Big|bigg|Bigg)[lr]?(?=[(\[|)\]]))+"
 )
 _GREEK = (
     "alpha beta gamma delta epsilon varepsilon zeta eta theta lambda mu nu xi pi rho sigma tau phi varphi chi psi "

@@ -77,8 +77,8 @@ def split_equation(tex: str) -> Iterator[Part]:
     bound = list(covered)
     for begin, stop in _chains(flat):
         for part in _chain(flat, begin, stop, covered):
-            if not (part.optional and any(start <= part.start < end for start, end in bound)):  # bound already
-                yield part
+            if not (part.optional and any(start <= part.start and part.end <= end for start, end in bound)):
+                yield part  # else \claim binds it already
     for found in NUMBER.finditer(tex):
         start = found.start()
         if not any(begin <= start < end for begin, end in covered) and not NAMING.search(

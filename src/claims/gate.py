@@ -14,9 +14,10 @@ from claims.check import check
 from claims.finding import show_all
 from claims.project import Project, find
 from claims.render import Rendered, key, render
-from claims.report import Report, summary
+from claims.report import Checked, Report, summary
 from claims.session import Runner
 
+NOTEBOOK = "<!-- claims:notebook -->"  # on page.md: shows the percent notebook page.py beside it
 BOUND = re.compile(r"\]\(\s*<?(?:claim|cite):|^\s*```python", re.M)
 
 
@@ -63,11 +64,25 @@ class Gate:
             if name not in self._pages and self.serving and BOUND.search(body):
                 report = self.refresh()
             if name in self._pages:
-                return render(report.pages[self._pages[name]], report, self.serving)
+                return render(self._shown(report.pages[self._pages[name]]), report, self.serving)
         if BOUND.search(body):
             first = next((line for line in body.splitlines() if line.strip()), "")
             raise GateError(f"a text that was never checked holds claims or blocks: {first[:80]!r}")
         return None
+
+    def checked(self, path: str) -> Checked | None:
+        """The page or notebook at ``path``, relative to the root, as it was last checked."""
+        pages = self.report.pages if self.report else []
+        return next((page for page in pages if page.page.path == path), None)
+
+    def _shown(self, page: Checked) -> Checked:
+        """The page, or the notebook that it stands for."""
+        if NOTEBOOK not in page.page.text:
+            return page
+        path = page.page.path.removesuffix(".md") + ".py"
+        if notebook := self.checked(path):
+            return notebook
+        raise GateError(f"{page.page.path}: it stands for a notebook, but no notebook {path} was checked")
 
     def close(self) -> None:
         """Stop the page server."""

@@ -9,7 +9,7 @@ from html import escape
 
 from pybtex.database import Entry
 
-from claims.facts import author_line, link
+from claims.facts import Fact, author_line, link
 from claims.glossary import GLOSSARY, LINK
 from claims.inputs import trace
 from claims.literal import plain
@@ -17,6 +17,7 @@ from claims.report import Checked, Report
 
 BIBLIOGRAPHY = "<!-- claims:bibliography -->"
 LEDGER = "<!-- claims:ledger -->"
+LEDGER_PART = re.compile(r"<!-- claims:ledger (?P<folder>\S+) -->")
 
 _MARKDOWN = str.maketrans({char: f"&#{ord(char)};" for char in "\\`*_{}[]()|$!~^"} | {"\n": " "})
 
@@ -48,13 +49,15 @@ def _reference(report: Report, name: str, entry: Entry, uses: list[str]) -> str:
         f" {text(fields['annote'])}" if "annote" in fields else "",
         f" Cited in: {', '.join(uses) or 'nowhere'}.",
     ]
-    facts = [fact for fact in report.facts.facts.values() if fact.source == name]
-    for fact in facts:
-        note = f" ({text(fact.note)})" if fact.note else ""
-        doubt = f" Not verified: {text(fact.unverified)}." if fact.unverified else ""
-        shown = f"{text(fact.value.shown)} {text(fact.unit)}".strip()
-        parts.append(f"\n\n    - {shown}: {text(fact.where)}{note}.{doubt}")
-    return "".join(parts)
+    facts = [_fact(fact) for fact in report.facts.facts.values() if fact.source == name]
+    return "\n".join(["".join(parts), *([""] if facts else []), *facts])
+
+
+def _fact(fact: Fact) -> str:
+    note = f" ({text(fact.note)})" if fact.note else ""
+    doubt = f" Not verified: {text(fact.unverified)}." if fact.unverified else ""
+    shown = f"{text(fact.value.shown)} {text(fact.unit)}".strip()
+    return f"- {shown}: {text(fact.where)}{note}.{doubt}"
 
 
 def glossary(report: Report, path: str) -> str:
@@ -69,14 +72,22 @@ def glossary(report: Report, path: str) -> str:
     return "\n".join(rows).rstrip()
 
 
-def ledger(report: Report, path: str) -> str:
-    """Every claim of the site by page, as Markdown tables; what moves a number is known once ``prove --inputs`` ran."""
+def ledger(report: Report, path: str, folder: str = "") -> str:
+    """Every claim of the pages below a folder, as Markdown tables; ``.`` stands for the pages below none.
+
+    What moves a number is known once ``prove --inputs`` ran.
+    """
     moves = trace(report, None).moves
     return "\n\n".join(
         _ledger_of(report, page, path, moves.get(page.path, []))
         for page in report.pages
-        if page.page.claims or page.page.citations
+        if (page.page.claims or page.page.citations)
+        and _below(posixpath.relpath(page.path, report.project.docs), folder)
     )
+
+
+def _below(path: str, folder: str) -> bool:
+    return "/" not in path if folder == "." else path.startswith(folder)
 
 
 def _ledger_of(report: Report, page: Checked, path: str, moves: list[tuple[str, ...] | None]) -> str:
@@ -98,7 +109,7 @@ def _ledger_of(report: Report, page: Checked, path: str, moves: list[tuple[str, 
 
 
 def _cells(literal: str, origin: str, value: str) -> str:
-    return f"| {text(literal)} | <code>{text(origin)}</code> | {text(value)} |"
+    return f"| {text(literal)} | {text(origin)} | {text(value)} |"
 
 
 def title(page: Checked) -> str:
@@ -110,7 +121,8 @@ def title(page: Checked) -> str:
 
 
 def _to(path: str, here: str) -> str:
-    return posixpath.relpath(path, posixpath.dirname(here))
+    """A link; a notebook is read on the page of its name."""
+    return posixpath.relpath(re.sub(r"\.py$", ".md", path), posixpath.dirname(here))
 
 
 def text(words: str) -> str:

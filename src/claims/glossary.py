@@ -30,8 +30,9 @@ KEYS = frozenset({"also", "meaning", "page"})
 
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?:<[^>]*>|[^()]*(?:\([^()]*\)[^()]*)*)\)")
 
-# Lines in which a link has no place: headings, titles of admonitions and tabs, raw HTML, reference definitions.
-_BARE = re.compile(r"^[ \t>]*(?:#{1,6}[ \t]|!!!|\?\?\?|===|<|\[[^\]\n]+\]:).*$", re.M)
+# Lines in which a link has no place: headings, titles of admonitions and tabs, raw HTML, reference definitions and
+# the identifiers of mkdocstrings.
+_BARE = re.compile(r"^[ \t>]*(?:#{1,6}[ \t]|:::|!!!|\?\?\?|===|<|\[[^\]\n]+\]:).*$", re.M)
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,13 @@ class Glossary:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        """Any form of any term, the longest first, with or without the ending of a plural."""
+        """Any form of any term, the longest first, with or without the ending of a plural.
+
+        Not behind a bracket, as in a list to tick off, where Markdown would take the two for one link.
+        """
         forms = sorted(self._named, key=len, reverse=True)
         words = "|".join(re.escape(form).replace(r"\ ", r"\s+") for form in forms)
-        return re.compile(rf"(?<![\w/-])({words})(?:e?s)?(?![\w]|[-/]\w)", re.I)
+        return re.compile(rf"(?<![\w/-])(?<!\] )({words})(?:e?s)?(?![\w]|[-/]\w)", re.I)
 
     def first_uses(self, page: Page) -> Iterator[tuple[int, int, Term]]:
         """Where the running text of a page first has each term, as spans of its text."""

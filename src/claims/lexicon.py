@@ -21,6 +21,10 @@ ATTACHED = re.compile(
     r"\s?(?:%|×|[KMGTPE]i?B\b|kB\b|bytes?\b|[kMGTPE]?FLOPs?\b|ms\b|[µu]s\b|s\b|(?:thousand|million|billion|trillion)\b)"
     r"|[A-Za-zµ]+"
 )
+WORD = re.compile(r"\b[A-Za-z]+\b")
+MULTIPLIED = frozenset(WORDS) - {"one", "zero"}  # which "times" and "fold" make a quantity of
+TIMES = re.compile(r" times\b")
+HYPHENS = ("-", "'", "’")
 ARTICLES = re.compile(r"(?: (?:of|the|as|many|much|a))+\b")  # between a number word and its noun: half of the bytes
 
 
@@ -38,7 +42,8 @@ class Lexicon:
 
     @cached_property
     def _name(self) -> re.Pattern[str]:
-        return re.compile("|".join(f"(?:{pattern})" for pattern in self.names)) if self.names else re.compile(r"(?!)")
+        """Any name: from the beginning of a word, which spares many trials, to the end of its last word."""
+        return re.compile(rf"(?<!\w)(?!\x00)(?:{'|'.join(self.names)})(?:(?<=\w)\w+)?" if self.names else r"(?!)")
 
     @cached_property
     def counted(self) -> frozenset[str]:
@@ -52,11 +57,9 @@ class Lexicon:
         return re.compile(rf"(?:[ \xa0-]|\n[ \t]*)(?:[A-Za-z/'-]+[ \xa0])?(?:{nouns})(?:s|es)?\b")
 
     @cached_property
-    def _word(self) -> re.Pattern[str]:
-        words = (set(WORDS) | set(MULTIPLES) | set(PARTS) | {"hundred", *SCALES}) - self.articles
-        multiplied = "|".join(sorted(set(WORDS) - {"one", "zero"}, key=len, reverse=True))
-        listed = "|".join(sorted(words, key=len, reverse=True))
-        return re.compile(rf"\b(?:(?:{multiplied})(?:fold| times)\b|(?:{listed})\b(?![-'’]))", re.I)
+    def _counting(self) -> frozenset[str]:
+        """Number words that count what follows them."""
+        return frozenset({*WORDS, *MULTIPLES, *PARTS, "hundred", *SCALES} - self.articles)
 
     def bare(self, text: str) -> bool:
         """A whole number from 0 to 10."""
@@ -67,7 +70,7 @@ class Lexicon:
         """The spans of numbers and counted number words that are quantities, in order."""
         text = self._name.sub(lambda m: "\x00" * len(m[0]), text)
         found = [span for match in NUMBER.finditer(text) if (span := self._quantity(text, match))]
-        found += [match.span() for match in self._word.finditer(text) if self._word_counts(text, match)]
+        found += [span for match in WORD.finditer(text) if (span := self._number_word(text, match))]
         return sorted(found)
 
     def _quantity(self, text: str, match: re.Match[str]) -> tuple[int, int] | None:
@@ -76,15 +79,19 @@ class Lexicon:
             return None
         return start, end
 
-    def _word_counts(self, text: str, match: re.Match[str]) -> bool:
+    def _number_word(self, text: str, match: re.Match[str]) -> tuple[int, int] | None:
         """Times and folds always count, a fraction of something, any other word if its noun follows."""
-        word = match[0].lower()
-        if word.endswith(("fold", " times")):
-            return True
-        between = ARTICLES.match(text, match.end())
+        word, start, end = match[0].lower(), *match.span()
+        if word in MULTIPLIED and (times := TIMES.match(text, end)):
+            return start, times.end()
+        if word.endswith("fold") and word[:-4] in MULTIPLIED:
+            return start, end
+        if word not in self._counting or text[end : end + 1] in HYPHENS:
+            return None
+        between = ARTICLES.match(text, end)
         if between and self._noun.match(text, between.end()):
-            return True
-        return (word not in PARTS or word == "half") and bool(self._noun.match(text, match.end()))
+            return start, end
+        return (start, end) if (word not in PARTS or word == "half") and self._noun.match(text, end) else None
 
 
 def load(extra: Path | None = None) -> Lexicon:

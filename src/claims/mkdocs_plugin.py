@@ -1,25 +1,34 @@
-"""The MkDocs door: the gate stands before the build, and under ``serve`` findings are printed while the server lives on."""
+"""The MkDocs door: the gate stands before the build, and under ``serve`` findings are printed while the server lives on.
+
+It also offers every page that runs code as a notebook, and has mkdocs-jupyter, where that is configured, execute the
+percent notebooks. What readers see of those is the checked rendering, as on any other page.
+"""
 
 from __future__ import annotations
 
+import posixpath
 from pathlib import Path
 from typing import Literal
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
-from mkdocs.plugins import BasePlugin, get_plugin_logger
+from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
+from mkdocs.structure.files import Files
+from mkdocs.structure.pages import Page
+from nbclient.exceptions import CellExecutionError
 
 from claims import fonts
 from claims.check import summary
 from claims.finding import show
-from claims.gate import Gate, GateError, gate_for
+from claims.gate import NOTEBOOK, Gate, GateError, gate_for
+from claims.notebook import as_ipynb, as_percent, notebook
 from claims.project import ProjectError
 
 log = get_plugin_logger("claims")
 
 
 class ClaimsPlugin(BasePlugin):
-    """Checks the book before anything is written. The rendering is the Markdown extension's, which must be configured too."""
+    """Checks the book before anything is written. The Markdown extension, which must be configured too, renders it."""
 
     gate: Gate
 
@@ -39,6 +48,7 @@ class ClaimsPlugin(BasePlugin):
         return config
 
     def on_pre_build(self, *, config: MkDocsConfig) -> None:
+        self.downloads: dict[str, str] = {}  # where under the site, and the text
         try:
             report = self.gate.refresh()
             if not self.gate.serving:
@@ -49,9 +59,72 @@ class ClaimsPlugin(BasePlugin):
             log.info("\n%s", show(finding, self.gate.project.root))
         log.info(summary(report))
 
+    # --- percent notebooks ---
+
+    @event_priority(-100)  # after mkdocs-jupyter, which from then on goes by the path of a page's source
+    def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
+        """Let the page that stands for a notebook have the notebook as its source, and be the only page of the two."""
+        assert self.gate.report
+        for path in [page.page.path for page in self.gate.report.pages if page.page.path.endswith(".py")]:
+            name = posixpath.relpath(path, self.gate.project.docs)
+            page = files.get_file_from_path(name.removesuffix(".py") + ".md")
+            if page is None or NOTEBOOK not in page.content_string:
+                raise PluginError(f"claims: {path} needs a page of its name, ending in .md, that holds {NOTEBOOK}")
+            page.abs_src_path = str(self.gate.project.root / path)
+            if source := files.get_file_from_path(name):
+                files.remove(source)
+        return files
+
+    @event_priority(-100)  # after mkdocs-jupyter
+    def on_pre_page(self, page: Page, *, config: MkDocsConfig, files: Files) -> Page:
+        """Have mkdocs-jupyter execute a notebook in a build, but show the checked rendering."""
+        if not _is_notebook(page):
+            return page
+        execute = page.render
+
+        def render(config: MkDocsConfig, files: Files) -> None:
+            if not self.gate.serving:
+                try:
+                    execute(config, files)
+                except CellExecutionError as error:
+                    raise PluginError(f"claims: {page.file.abs_src_path}: Jupyter cannot run it\n{error}") from None
+            Page.render(page, config, files)
+
+        page.render = render  # type: ignore[method-assign]
+        return page
+
+    def on_page_read_source(self, *, page: Page, config: MkDocsConfig) -> str | None:
+        if not _is_notebook(page):
+            return None
+        return (Path(config.docs_dir) / page.file.src_uri).read_text(encoding="utf-8")
+
+    # --- downloads ---
+
+    def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+        """Offer a page that runs code as a notebook, and a notebook as a Python file too."""
+        project = self.gate.project
+        path = Path(page.file.abs_src_path or "").resolve()
+        checked = self.gate.checked(path.relative_to(project.root).as_posix()) if path.is_relative_to(project.root) else None
+        if checked is None or not any(block.runs for block in checked.page.python):
+            return html
+        made = notebook(checked.page, project.preload)
+        stem = posixpath.splitext(posixpath.basename(page.file.src_uri))[0]
+        texts = {f"{stem}.ipynb": as_ipynb(made)} | ({f"{stem}.py": as_percent(made)} if _is_notebook(page) else {})
+        folder = posixpath.dirname(page.file.dest_uri)
+        self.downloads |= {posixpath.join(folder, name): text for name, text in texts.items()}
+        words = {".ipynb": "Download as notebook", ".py": "as Python file"}
+        links = [f'<a href="{name}" download>{words[posixpath.splitext(name)[1]]}</a>' for name in texts]
+        return f'{html}\n<p class="claims-downloads" data-search-exclude>{", ".join(links)}</p>'
+
     def on_post_build(self, *, config: MkDocsConfig) -> None:
         fonts.install(Path(config.site_dir))
+        for name, text in self.downloads.items():
+            (Path(config.site_dir) / name).write_text(text, encoding="utf-8")
 
     def on_shutdown(self) -> None:
         if hasattr(self, "gate"):
             self.gate.close()
+
+
+def _is_notebook(page: Page) -> bool:
+    return (page.file.abs_src_path or "").endswith(".py")

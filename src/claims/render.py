@@ -19,7 +19,7 @@ from claims.agree import Disagreement, number_of
 from claims.equations import shown_tex
 from claims.facts import author_line
 from claims.finding import Finding
-from claims.generated import BIBLIOGRAPHY, MARKERS, plain_text
+from claims.generated import BIBLIOGRAPHY, LEDGER_PART, MARKERS, ledger, plain_text
 from claims.glossary import GLOSSARY, Term
 from claims.inline import Span
 from claims.page import Block, Citation, Claim, Equation
@@ -82,6 +82,8 @@ class _Renderer:
         for marker, generated in MARKERS.items():
             if (at := page.text.find(marker)) >= 0:
                 edits.append((at, at + len(marker), generated(self.report, page.path)))
+        for part in LEDGER_PART.finditer(page.text):
+            edits.append((*part.span(), ledger(self.report, page.path, part["folder"])))
         text = _apply(page.text, page.front, edits)
         if self.serving and self.checked.findings:
             text = f"{self.token(_findings_html(self.checked.findings))}\n\n{text}"

@@ -13,6 +13,7 @@ class LazyGroup(click.Group):
 
     lazy: ClassVar = {  # command name: "module:attribute"
         "ablate": "decoder.ablate:command",
+        "assets": "decoder.site_assets:command",
         "audit": "decoder.audit:command",
         "models": "decoder.families:models_command",
         "parity": "decoder.parity:command",

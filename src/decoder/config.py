@@ -170,6 +170,9 @@ class Experts:
             )
 
 
+DERIVED = ("head_width", "rotary_width", "position_rows", "windowed_layers")  # fields that None leaves to be derived
+
+
 @dataclass(frozen=True)
 class Config:
     """A decoder, whole. Sizes are counts; the fields that may be left None are derived, and whole once it is made.
@@ -234,6 +237,8 @@ class Config:
     logit_softcap: float | None = None
 
     def __post_init__(self) -> None:
+        derived = tuple(name for name in DERIVED if getattr(self, name) is None)
+        object.__setattr__(self, "_derived", derived)
         for name in ("vocab", "width", "layers", "heads", "kv_heads", "hidden", "context"):
             _whole(name, getattr(self, name), 1)
         if self.head_width is None:
@@ -323,9 +328,6 @@ class Config:
             _layer_numbers("experts.dense_layers", self.experts.dense_layers, self.layers)
 
     def replace(self, **changes: Any) -> Config:
-        """A copy with some fields changed, validated anew.
-
-        What had been derived stays as it is, so a change of ``width`` or ``heads`` names ``head_width`` too
-        (``None`` derives it again).
-        """
-        return replace(self, **changes)
+        """A copy with some fields changed, validated anew. What was derived is derived again; what was stated stays."""
+        derived = {name: None for name in self._derived if name not in changes}
+        return replace(self, **derived, **changes)

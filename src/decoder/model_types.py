@@ -190,6 +190,10 @@ def _still_layers(file: ConfigFile, layers: int) -> tuple[int, ...]:
     return tuple(layer for layer, rotates in enumerate(stated) if not rotates)
 
 
+def _slides_where_still(layer: int, file: ConfigFile) -> bool:
+    return layer in _still_layers(file, file.values["layers"].value)
+
+
 def _smollm3(file: ConfigFile, read: dict[str, Any]) -> None:
     still = _still_layers(file, read["layers"])
     read["no_rope_layers"] = file.derive("no_rope_layers", still, "no_rope_layers")
@@ -599,7 +603,7 @@ FAMILIES: dict[str, Family] = {
         windows=Windows(
             replace(_WINDOW, default=DERIVED),
             _SWITCH,
-            lambda layer, file: layer in _still_layers(file, file.values["layers"].value),
+            _slides_where_still,
         ),
         finish=_smollm3,
     ),

@@ -1,4 +1,4 @@
-"""Planted pages: of each the checker says exactly what its `expected.txt` says; tests/cases/README.md tells how to add one."""
+"""Planted pages: the checker says of each what its `expected.txt` says. To add one, see tests/cases/README.md."""
 
 import os
 from pathlib import Path

@@ -66,8 +66,9 @@ def fix(*arguments):
 PAGE = """\
 # A cache
 
-Is it so? One token costs [131,072](claim:cost) bytes, that is [128 KiB](claim:cost), or [≈ 131.1 kB](claim:cost). Then [32](claim:layers)
-layers follow. $$ \\claim{131{,}072}{cost} $$ And [4,096 B](claim:cost // layers) each; 😀 [131072](claim:cost) once more, [0.5 KiB](claim:odd).
+Is it so? One token costs [131,072](claim:cost) bytes, that is [128 KiB](claim:cost), or [≈ 131.1 kB](claim:cost).
+Then [32](claim:layers) layers follow. $$ \\claim{131{,}072}{cost} $$ And [4,096 B](<claim:cost // layers>) each;
+😀 [131072](claim:cost) once more, [0.5 KiB](claim:odd).
 
 ```python
 layers = 24
@@ -96,8 +97,8 @@ def test_exactly_the_literals_change(project, end, mark):
     assert lines[1].startswith(
         "   read again  One token costs [98,304](claim:cost) bytes, that is [128 KiB](claim:cost)"
     )
-    column = PAGE.split("\n")[3].index("0.5 KiB") + 1
-    assert f"docs/a.md:4:{column}: not changed: 513 cannot be written exactly in the format of 0.5 KiB" in lines
+    column = PAGE.split("\n")[4].index("0.5 KiB") + 1
+    assert f"docs/a.md:5:{column}: not changed: 513 cannot be written exactly in the format of 0.5 KiB" in lines
     assert "7 changed, 1 not changed" in lines
     again = fix()
     assert again.stdout.splitlines()[1] == "0 changed, 1 not changed"

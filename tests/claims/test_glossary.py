@@ -58,6 +58,8 @@ def test_across_a_line_end_and_in_a_list(uses):
     "text",
     [
         "# The gate",
+        "::: claims.gate",
+        "- [ ] gate",
         '!!! note "A gate"',
         '??? tip "A gate"',
         "[a gate](page.md)",

@@ -49,8 +49,9 @@ assert total == 442_368
 spare = context * 2
 ```
 
-In all [442,368](claim:total), one [36,864](claim:weights(sizes)), [36,864](claim:forgotten(sizes)), [6](claim:sizes.heads),
-[16](claim:sizes.head_width), [2](<claim:math.ceil(1.5)>), [6](<claim:2 * 3>), [small](claim:sizes.name), [12](claim:layers).
+In all [442,368](claim:total), one [36,864](claim:weights(sizes)), [36,864](claim:forgotten(sizes)),
+[6](claim:sizes.heads), [16](claim:sizes.head_width), [2](<claim:math.ceil(1.5)>), [6](<claim:2 * 3>),
+[small](claim:sizes.name), [12](claim:layers).
 """
 
 
@@ -103,7 +104,8 @@ def test_nothing_runs_without_a_runner(traced):
 
 
 def test_a_slice_that_misses_something_is_not_used(traced):
-    page = "```python\nrows = [11]\nother = rows\n\n\ndef more(values, n):\n    values.append(n)\n\n\ny = more(other, n=12)\n```\n\n[23](claim:sum(rows))\n"
+    code = "rows = [11]\nother = rows\n\n\ndef more(values, n):\n    values.append(n)\n\n\ny = more(other, n=12)\n"
+    page = f"```python\n{code}```\n\n[23](claim:sum(rows))\n"
     assert traced(page)[1].moves["docs/a.md"] == [("rows", "n")]
 
 

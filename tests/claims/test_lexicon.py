@@ -40,6 +40,7 @@ def test_a_project_adds_its_own(tmp_path):
     path.write_text('names = ["\\\\bModel 12\\\\b"]\nnouns = ["apple"]\narticles = ["two"]\n')
     own = load(path)
     assert found("Model 12 has 3 apples and two heads", own) == ["3"]
+    assert found("Model 12B, xModel 12", own) == ["12", "12"]
     assert found("Model 12 has 3 apples and two heads") == ["12", "two"]
 
 

@@ -275,7 +275,8 @@ def test_a_page_of_five_thousand_claims(page):
 
 
 def test_a_notebook_is_a_page(page):
-    text = "# %% [markdown]\n# # Of [12](claim:x)\n# and 13\n\n# %%\nx = 12  # = 12\n\n# %% raises=\"ValueError\"\nint('a')\n"
+    text = "# %% [markdown]\n# # Of [12](claim:x)\n# and 13\n\n# %%\nx = 12  # = 12\n\n"
+    text += "# %% raises='ValueError'\nint('a')\n"
     found = page(text, "lab.py")
     assert [claim.literal for claim in found.claims] == ["12", "12"]
     assert loose(found) == ["13"]

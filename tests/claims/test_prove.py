@@ -14,8 +14,9 @@ layers, cost, shape, dtype = 24, 98304, (2, 8), "float16"
 cost  # = 98,304
 ```
 
-[98,304](claim:cost) bytes, [96 KiB](claim:cost), [≈ 98.3 kB](claim:cost), [≈ 98,300](claim:cost), [< 0.1 MB](claim:cost),
-[twenty four](claim:layers) layers, [(2, 8)](claim:shape), [float16](claim:dtype), [50%](<claim:layers / 48>), [2^3](claim:shape[1]).
+[98,304](claim:cost) bytes, [96 KiB](claim:cost), [≈ 98.3 kB](claim:cost), [≈ 98,300](claim:cost),
+[< 0.1 MB](claim:cost), [twenty four](claim:layers) layers, [(2, 8)](claim:shape), [float16](claim:dtype),
+[50%](<claim:layers / 48>), [2^3](claim:shape[1]).
 
 $$ 2 \\cdot 12 = 24, \\quad L = \\claim{24}{layers} $$
 """

@@ -67,3 +67,15 @@ def test_scaling_is_checked():
     scaling = RopeScaling("longrope", short_factors=(1.0,), long_factors=(2.0,))
     with pytest.raises(ValueError, match=r"rope_scaling.short_factors must hold 32 numbers"):
         Config(rope_scaling=scaling)
+
+
+def test_replace_derives_again_what_was_derived():
+    narrow = Config(width=60, heads=5, kv_heads=1, layers=3, context=32).replace(heads=6, layers=4, context=40)
+    assert (narrow.head_width, narrow.rotary_width, narrow.position_rows) == (10, 10, 40)
+    assert narrow.replace(window=7).windowed_layers == (0, 1, 2, 3)
+
+
+def test_replace_keeps_what_was_stated():
+    stated = Config(width=60, heads=5, kv_heads=1, head_width=16, rotary_width=8, layers=3, window=7, windowed_layers=(1,))
+    changed = stated.replace(heads=4, layers=6)
+    assert (changed.head_width, changed.rotary_width, changed.windowed_layers) == (16, 8, (1,))

@@ -1,0 +1,121 @@
+"""A checked page as a Jupyter notebook to download: its prose in Markdown cells, its blocks in code cells.
+
+Claims and citations become the words that a reader sees, snippets stand in full, and nothing that the page printed or
+drew is kept: whoever runs the cells in order gets it again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import jupytext
+from nbformat import NotebookNode, v4
+
+from claims.equations import shown_tex
+from claims.generated import MARKERS
+from claims.page import Block, Page
+
+SEEDS = {"numpy": "numpy.random.seed(0)", "torch": "torch.manual_seed(0)"}
+
+_CONTAINER = re.compile(r'(?:!!!|\?\?\?\+?|===[!+]?)[ \t]+(?P<kind>[\w -]*?)[ \t]*(?:"(?P<title>.*)")?$')
+_ATTRIBUTES = re.compile(r"^(#{1,6} .*?)[ \t]*\{[:#. ][^{}]*\}[ \t]*$", re.M)
+_RELATIVE = re.compile(r"(?<!!)\[([^\[\]]*)\]\((?![a-z][a-z+.-]*:|#)[^()\s]*\)")
+TAB = 4
+
+
+def notebook(page: Page, seeded: Iterable[str] = ()) -> NotebookNode:
+    """The page as a notebook; the random numbers of the modules ``seeded`` begin as they did on the page."""
+    return _Notebook(page).made([module for module in seeded if module in SEEDS])
+
+
+def as_ipynb(made: NotebookNode) -> str:
+    """The notebook as the text of an .ipynb file."""
+    return jupytext.writes(made, fmt="ipynb")
+
+
+def as_percent(made: NotebookNode) -> str:
+    """The notebook as a Python file with ``# %%`` cells."""
+    return jupytext.writes(made, fmt="py:percent")
+
+
+class _Notebook:
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.cells: list[NotebookNode] = []
+        self.open: list[int] = []  # the indents of the admonitions, folds and tabs that hold the current line
+        self.edits = sorted(self._edits())
+
+    def made(self, seeded: list[str]) -> NotebookNode:
+        if seeded:
+            self._code("\n".join([f"import {module}" for module in seeded] + [""] + [SEEDS[m] for m in seeded]))
+        at = self.page.front
+        for block in self.page.python:
+            self._prose(at, block.start)
+            self._block(block)
+            at = block.end
+        self._prose(at, len(self.page.text))
+        kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+        return v4.new_notebook(cells=self.cells, metadata={"kernelspec": kernel, "language_info": {"name": "python"}})
+
+    def _edits(self) -> Iterable[tuple[int, int, str]]:
+        page = self.page
+        for claim in page.claims:
+            if claim.kind == "link":
+                yield (*claim.outer, claim.literal)
+        for citation in page.citations:
+            yield (*citation.outer, citation.literal)
+        for equation in page.equations:
+            mark = "$$" if equation.display else "$"
+            yield equation.start, equation.end, f"{mark}{shown_tex(equation.tex)}{mark}"
+        for marker in MARKERS:
+            if (found := page.text.find(marker)) >= 0:
+                yield found, found + len(marker), ""
+
+    def _plain(self, start: int, end: int) -> str:
+        parts, at = [], start
+        for begin, stop, new in self.edits:
+            if at <= begin and stop <= end:
+                parts += [self.page.text[at:begin], new]
+                at = stop
+        return "".join([*parts, self.page.text[at:end]])
+
+    def _prose(self, start: int, end: int) -> None:
+        """The text from ``start`` to ``end`` as a Markdown cell, without what only this site's Markdown knows."""
+        text = "\n".join(self._unwrapped(line) for line in self._plain(start, end).split("\n"))
+        self._markdown(_RELATIVE.sub(r"\1", _ATTRIBUTES.sub(r"\1", text)))
+
+    def _unwrapped(self, line: str) -> str:
+        """An admonition, a fold or a tab becomes its title in bold, and its lines move out to the left."""
+        bare = line.lstrip(" ")
+        if not bare:
+            return ""
+        indent = len(line) - len(bare)
+        while self.open and indent <= self.open[-1]:
+            self.open.pop()
+        moved = line[min(indent, self.open[-1] + TAB) :] if self.open else line
+        if not (found := _CONTAINER.match(bare)):
+            return moved
+        self.open.append(indent)
+        title = found["title"] if found["title"] is not None else found["kind"].partition(" ")[0].capitalize()
+        return f"**{title}**\n" if title else ""
+
+    def _block(self, block: Block) -> None:
+        if not block.runs:
+            self._markdown(f"```python\n{block.code}\n```")
+            return
+        title = block.option("title")
+        self._code((f"# {title}\n" if title else "") + block.code, raises=bool(block.option("raises")))
+        if caption := block.options.get("caption"):
+            self._markdown(f"*{self._plain(caption.start, caption.end)}*")
+
+    def _markdown(self, text: str) -> None:
+        if text.strip():
+            self.cells.append(v4.new_markdown_cell(text.strip("\n"), id=self._id()))
+
+    def _code(self, code: str, raises: bool = False) -> None:
+        metadata = {"tags": ["raises-exception"]} if raises else {}
+        self.cells.append(v4.new_code_cell(code.strip("\n"), id=self._id(), metadata=metadata))
+
+    def _id(self) -> str:
+        return f"cell-{len(self.cells) + 1}"
