@@ -12,9 +12,11 @@ export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 
 
 site: .venv/site.stamp  ## check every page, then build site/
 	$(BIN)/python -m claims check
+	$(BIN)/python -m decoder assets
 	$(BIN)/mkdocs build --strict
 
 serve: .venv/site.stamp  ## the author's loop: the site with live reload
+	$(BIN)/python -m decoder assets
 	$(BIN)/mkdocs serve
 
 check: .venv/site.stamp  ## check every page, build nothing

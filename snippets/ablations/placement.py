@@ -21,7 +21,7 @@ def draw_placement():
     by_depth.set_xticks(DEPTHS, DEPTHS)
     by_depth.minorticks_off()
     by_depth.legend()
-    curve.set(xlabel="step", title="on the way, 12 layers")
+    curve.set(xlabel="step", title="on the way, 12 layers", ylim=(2.0, 3.2))
 
 
 draw_placement()

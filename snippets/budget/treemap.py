@@ -14,7 +14,7 @@ pieces = {  # part: what it consists of, in parameters
     "feed-forward": dict.fromkeys(("gate", "up", "down"), counts.feed_forward // 3),
 }
 
-figure, axis = plt.subplots(figsize=(7.5, 4))
+figure, axis = plt.subplots(figsize=(7, 4))
 left = 0.0
 for index, (part, cells) in enumerate(pieces.items()):
     part_size = sum(cells.values())
@@ -31,10 +31,8 @@ for index, (part, cells) in enumerate(pieces.items()):
         bottom += high
     axis.text(left + breadth / 2, 1.03, f"{part}\n{breadth:.1%}", ha="center")
     left += breadth
-axis.annotate(
-    f"norms\n{counts.norms:,}\n{counts.norms / counts.total:.2%}",
-    xy=(1, 0.5), xytext=(1.04, 0.5), va="center", fontsize=9,
-    arrowprops={"arrowstyle": "-", "color": "C3"},
-)  # fmt: skip
-axis.set(xlim=(0, 1.16), ylim=(0, 1.16))
+edge = f"norms, the right edge: {counts.norms:,} ({counts.norms / counts.total:.2%})"
+axis.text(1, -0.03, edge, ha="right", va="top", fontsize=9)
+axis.plot([1, 1], [0, 1], color="C3", linewidth=1)
+axis.set(xlim=(0, 1.005), ylim=(-0.1, 1.16))
 axis.set_axis_off()

@@ -7,4 +7,3 @@ for number, (panel, remedy) in enumerate(zip(panels, remedies, strict=True)):
     panel.axhline(1 / kinds, linestyle=":", linewidth=1, color="C7")
     panel.set(title=remedy, xlabel="step", ylim=(0, 1.05))
 panels[0].set_ylabel("share of the busiest expert")
-figure.tight_layout()

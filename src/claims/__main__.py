@@ -91,7 +91,7 @@ def list_command(paths: tuple[str, ...]) -> None:
     for page in report.pages:
         for claim, evaluation in zip(page.page.claims, page.evaluations, strict=True):
             place = _at(project, page.page.place(claim.start, claim.end))
-            value = evaluation.value.shown if evaluation.value else "no value"
+            value = evaluation.value.brief if evaluation.value else "no value"
             click.echo(f"{place}: {claim.literal} = {claim.expression} = {value}")
     click.echo(summary(report))
     sys.exit(1 if report.findings else 0)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from claims.literal import Literal, LiteralError, plain, read, tuple_items
-from claims.session import Value
+from claims.session import Value, brief
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def agree(text: str, value: Value, nouns: frozenset[str] = frozenset()) -> Disag
         return _agree_number(literal, number)
     if _same_text(text, value):
         return None
-    return Disagreement("drift", f"the text says {plain(text)}, the code gives {value.shown}")
+    return Disagreement("drift", f"the text says {brief(plain(text))}, the code gives {value.brief}")
 
 
 def _same_text(text: str, value: Value) -> bool:
@@ -69,12 +69,12 @@ def _same_text(text: str, value: Value) -> bool:
 
 
 def _agree_tuple(text: str, items: Sequence[str], value: Value, nouns: frozenset[str]) -> Disagreement | None:
-    said = f"the text says {plain(text)}"
+    said = f"the text says {brief(plain(text))}"
     if len(items) != len(value.items):
-        return Disagreement("drift", f"{said}, of {len(items)} parts, the code gives {value.shown}")
+        return Disagreement("drift", f"{said}, of {len(items)} parts, the code gives {value.brief}")
     for part, item in zip(items, value.items, strict=True):
         if wrong := agree(part, item, nouns):
-            return Disagreement(wrong.slug, f"{said}, the code gives {value.shown}", wrong.hint)
+            return Disagreement(wrong.slug, f"{said}, the code gives {value.brief}", wrong.hint)
     return None
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 from claims.session import Value
 
 NUMBER = re.compile(r"\d(?:[\d]|\{,\}|,(?=\d{3}(?!\d))|\\,(?=\d{3}))*(?:\.\d+)?|\.\d+")
+# After these LaTeX takes one digit where it takes no braces: \\frac23 is 2/3, and x^12 shows as x^1 2.
+ONE_DIGIT = re.compile(
+    r"(?:[\^_]|\\(?:sqrt|[td]?frac(?:\s*(?:\d|[A-Za-z](?![A-Za-z])|\{(?:[^{}]|\{[^{}]*\})*\}))?)(?![A-Za-z]))\s*\Z"
+)
+RUN_ON = re.compile(r"(?:[\^_]|\\sqrt|\\[td]?frac\s*\d)\s*\d(?P<rest>\d+)")
 SPACES = re.compile(
     r"(?:\\[,;:! ]|\\\\|~|\s|&|\\displaystyle"
     r"|\\left(?=[(\[|])|\\right(?=[)\]|])|\\(?:big|Big|bigg|Bigg)[lr]?(?=[(\[|)\]]))+"
@@ -25,6 +30,20 @@ INDEX = re.compile(
 MOST_BITS = 100_000  # of a power; what is longer is no number that a book states
 
 Term = tuple[Fraction | None, str]  # its value, unless it holds names, and its Python
+
+
+def numbers(tex: str) -> Iterator[tuple[int, int]]:
+    """The spans of the numbers that a formula shows."""
+    at = 0
+    while found := NUMBER.search(tex, at):
+        argument = ONE_DIGIT.search(tex, max(0, found.start() - 80), found.start())
+        at = found.start() + 1 if argument and found[0][0].isdigit() else found.end()
+        yield found.start(), at
+
+
+def run_on(tex: str) -> re.Match[str] | None:
+    """The first exponent, index or argument whose later digits LaTeX leaves out of it."""
+    return RUN_ON.search(tex)
 
 
 class NotArithmetic(ValueError):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from claims.arithmetic import NUMBER, SPACES, Arithmetic, NotArithmetic
+from claims.arithmetic import NUMBER, SPACES, Arithmetic, NotArithmetic, numbers
 from claims.literal import LiteralError, read
 
 RELATION = re.compile(
@@ -35,7 +35,7 @@ UNIT = (
 )
 PLAIN = re.compile(rf"(?P<minus>-?)(?P<number>{NUMBER.pattern}){UNIT}")
 NAMING = re.compile(
-    r"(?:\\(?:hspace|vspace|begin|end|label|tag|hphantom|phantom)\*?\{[^{}]*|_\{?[A-Za-z\d,]*)$"
+    r"(?:\\(?:hspace|vspace|begin|end|label|tag|hphantom|phantom)\*?\{[^{}]*|_\{?[A-Za-z\d,]*)\Z"
 )  # what stands before a digit that is part of a name
 
 
@@ -73,18 +73,15 @@ def split_equation(tex: str) -> Iterator[Part]:
         flat = flat[:start] + literal.center(end - start) + flat[end:]
     for found in re.finditer(r"\\given\{((?:[^{}]|\{[^{}]*\})*)\}", tex):
         flat = flat[: found.start()] + " " * len(found[0]) + flat[found.end() :]
-        covered += [number.span() for number in NUMBER.finditer(tex, *found.span()) if _bare(number[0])]
+        covered += [span for span in numbers(tex) if found.start() <= span[0] < found.end() and _bare(tex[slice(*span)])]
     bound = list(covered)
     for begin, stop in _chains(flat):
         for part in _chain(flat, begin, stop, covered):
             if not (part.optional and any(start <= part.start and part.end <= end for start, end in bound)):
                 yield part  # else \claim binds it already
-    for found in NUMBER.finditer(tex):
-        start = found.start()
-        if not any(begin <= start < end for begin, end in covered) and not NAMING.search(
-            tex[max(0, start - 80) : start]
-        ):
-            yield Part("number", *found.span(), found[0].replace("{,}", ","))
+    for start, end in numbers(tex):
+        if not any(begin <= start < stop for begin, stop in covered) and not NAMING.search(tex, max(0, start - 80), start):
+            yield Part("number", start, end, tex[start:end].replace("{,}", ","))
 
 
 def _bare(number: str) -> bool:

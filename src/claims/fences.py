@@ -11,6 +11,7 @@ from claims.page import Block, Option, Page
 
 LANGUAGES = ("console", "json", "python", "text", "toml", "yaml")
 OPTIONS = ("alt", "caption", "hl_lines", "raises", "static", "title")
+FLAGS = ("fold", "html")  # shown folded; prints HTML, shown as it is
 
 FENCE = re.compile(r"(?P<prefix>[ \t]*(?:>[ \t]?)*[ \t]*)(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)$")
 LIST_FENCE = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+(?P<fence>`{3,}|~{3,})")
@@ -140,13 +141,13 @@ class _Fences:
         flags: set[str] = set()
         allowed = OPTIONS if language == "python" else ("hl_lines", "title")
         for part in ATTRIBUTE.finditer(rest):
-            if part["flag"] == "fold" and language == "python":
-                flags.add("fold")
+            if part["flag"] in FLAGS and language == "python":
+                flags.add(part["flag"])
             elif part["name"] in allowed:
                 value = part["value"].replace("\\" + part["quote"], part["quote"])
                 options[part["name"]] = Option(value, at + part.start("value"), at + part.end("value"))
             else:
-                known = ", ".join(sorted([*allowed, "fold"] if language == "python" else allowed))
+                known = ", ".join(sorted([*allowed, *FLAGS] if language == "python" else allowed))
                 message = f"{part['name'] or part['flag']} is no option of a {language} block"
                 self.page.problem("bad-option", at + part.start(), at + part.end(), message, f"known: {known}")
         return options, frozenset(flags)

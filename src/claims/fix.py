@@ -61,7 +61,7 @@ def plan(report: Report) -> tuple[list[Repair], list[Refusal]]:
                 reason = "the two sides of a formula disagree, and either may be wrong"
                 refusals[place] = Refusal(place, written, reason)
             elif new is None:
-                reason = f"{evaluation.value.shown} cannot be written exactly in the format of {written}"
+                reason = f"{evaluation.value.brief} cannot be written exactly in the format of {written}"
                 refusals[place] = Refusal(place, written, reason)
             else:
                 repairs[place] = Repair(place, written, new, _sentence(page, claim, new))

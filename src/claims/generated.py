@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html import escape
 
 from pybtex.database import Entry
@@ -56,7 +57,7 @@ def _reference(report: Report, name: str, entry: Entry, uses: list[str]) -> str:
 def _fact(fact: Fact) -> str:
     note = f" ({text(fact.note)})" if fact.note else ""
     doubt = f" Not verified: {text(fact.unverified)}." if fact.unverified else ""
-    shown = f"{text(fact.value.shown)} {text(fact.unit)}".strip()
+    shown = f"{text(fact.value.brief)} {text(fact.unit)}".strip()
     return f"- {shown}: {text(fact.where)}{note}.{doubt}"
 
 
@@ -77,13 +78,14 @@ def ledger(report: Report, path: str, folder: str = "") -> str:
 
     What moves a number is known once ``prove --inputs`` ran.
     """
-    moves = trace(report, None).moves
-    return "\n\n".join(
-        _ledger_of(report, page, path, moves.get(page.path, []))
+    pages = [
+        page
         for page in report.pages
         if (page.page.claims or page.page.citations)
         and _below(posixpath.relpath(page.path, report.project.docs), folder)
-    )
+    ]
+    moves = trace(replace(report, pages=pages), None).moves
+    return "\n\n".join(_ledger_of(report, page, path, moves.get(page.path, [])) for page in pages)
 
 
 def _below(path: str, folder: str) -> bool:
@@ -99,17 +101,17 @@ def _ledger_of(report: Report, page: Checked, path: str, moves: list[tuple[str, 
     ]
     for index, (claim, evaluation) in enumerate(zip(page.page.claims, page.evaluations, strict=True)):
         if evaluation.value:
-            cells = _cells(plain_text(claim.literal), claim.expression, evaluation.value.shown)
+            cells = _cells(plain_text(claim.literal), f"<code>{text(claim.expression)}</code>", evaluation.value.brief)
             rows.append(cells + (f" {text(', '.join(moves[index] or ()))} |" if moves else ""))
     for citation in page.page.citations:
         if fact := report.facts.facts.get(citation.key):
-            cells = _cells(plain_text(citation.literal), f"{fact.source}, {fact.where}", fact.value.shown)
+            cells = _cells(plain_text(citation.literal), text(f"{fact.source}, {fact.where}"), fact.value.brief)
             rows.append(cells + ("  |" if moves else ""))
     return "\n".join(rows)
 
 
 def _cells(literal: str, origin: str, value: str) -> str:
-    return f"| {text(literal)} | {text(origin)} | {text(value)} |"
+    return f"| {text(literal)} | {origin} | {text(value)} |"
 
 
 def title(page: Checked) -> str:

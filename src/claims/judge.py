@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from claims.agree import Disagreement, agree
-from claims.arithmetic import identical, symbolic
+from claims.arithmetic import identical, run_on, symbolic
 from claims.equations import shown_tex, unbound_macro
 from claims.facts import Facts
 from claims.finding import Finding
@@ -60,6 +60,10 @@ class _Judge:
             start = equation.tex_at + at
             self.find(start, start + 6, "bad-math", "\\claim takes two arguments: \\claim{number}{expression}")
             return
+        if found := run_on(shown_tex(equation.tex)):
+            start = equation.tex_at + equation.tex.find(found[0])
+            message = f"LaTeX leaves {found['rest']} out of {found[0]}"
+            self.find(start, start + len(found[0]), "bad-math", message, "write braces around the whole number")
         try:
             to_mathml(shown_tex(equation.tex), equation.display)
         except MathError as error:
@@ -114,7 +118,7 @@ class _Judge:
         if value is None:
             return self._no_value(claim, evaluation.failure)
         if early is not None and _essence(early) != _essence(value):
-            message = f"{claim.expression} is {early.shown} here and {value.shown} at the end of the page"
+            message = f"{claim.expression} is {early.brief} here and {value.brief} at the end of the page"
             notes = [("expression", self._bound(claim))]
             self.find(claim.start, claim.end, "ambiguous", message, "give the two values two names", notes)
         verdict = self._agree(claim, value)
@@ -131,7 +135,7 @@ class _Judge:
     def _agree(self, claim: Claim, value: Value) -> Disagreement | None:
         if value.kind == "expr" and claim.kind == "math" and symbolic(claim.literal):
             same = identical(claim.literal, value)
-            return None if same else Disagreement("drift", f"the formula is not {value.shown}")
+            return None if same else Disagreement("drift", f"the formula is not {value.brief}")
         return agree(claim.literal, value, self.lexicon.counted)
 
     def _no_value(self, claim: Claim, failure: Failure | None) -> Disagreement | None:

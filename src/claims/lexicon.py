@@ -95,7 +95,7 @@ class Lexicon:
 
 
 def load(extra: Path | None = None) -> Lexicon:
-    """The built-in rules and those of a project's own file.
+    """The built-in rules and those of a project's own file, whose names are tried first.
 
     Raises LexiconError for a file that cannot be read or a pattern that does not compile.
     """
@@ -117,7 +117,7 @@ def load(extra: Path | None = None) -> Lexicon:
                 re.compile(pattern)
             except re.error as error:
                 raise LexiconError(f"{path}: names: {pattern}: {error}") from None
-        names += rules.get("names", [])
+        names = rules.get("names", []) + names
         nouns |= set(rules.get("nouns", []))
         articles |= set(rules.get("articles", []))
     return Lexicon(tuple(names), frozenset(nouns), frozenset(articles))

@@ -112,13 +112,13 @@ class _Renderer:
         value = evaluation.value
         if value is None:
             return _wrong(claim.literal, verdict.message if verdict else "no value")
-        attributes = {"value": machine(value), "data-expression": claim.expression, "data-exact": value.shown}
+        attributes = {"value": machine(value), "data-expression": claim.expression, "data-exact": value.brief}
         if bound := self.page.binding(claim.expression):
             attributes["data-block"] = f"#block-{bound[1].number + 1}"
         html = f'<data class="claim{" claim-drift" if verdict else ""}"{_attributes(attributes)} tabindex="0">'
         html += f"{claim.literal}</data>"
         if verdict:
-            html += f' <strong class="claim-drift">(the code gives {_attribute(value.shown)})</strong>'
+            html += f' <strong class="claim-drift">(the code gives {_attribute(value.brief)})</strong>'
         return html
 
     def _citation(self, citation: Citation, verdict: Disagreement | None) -> str:
@@ -167,8 +167,8 @@ class _Renderer:
         if lines := block.option("hl_lines"):
             attributes.append(f'hl_lines="{escape(lines)}"')
         title = plain_text(block.option("title") or "")
-        if title:
-            attributes.append(f'title="{escape(title)}"')
+        if title and "fold" not in block.flags:
+            attributes.append(f"title={_quoted(title)}")
         rows = [f"{fence}{{{' '.join(attributes)}}}", *block.code.split("\n"), fence]
         if "fold" in block.flags:
             summary = f'<details class="claims-fold"><summary>{escape(title or "Code")}</summary>'
@@ -185,7 +185,7 @@ class _Renderer:
     def _results(self, block: Block, result: BlockResult) -> list[str]:
         rows: list[str] = []
         if printed := result.output.strip("\n"):
-            rows += self._alone(_output(printed))
+            rows += self._alone(printed if "html" in block.flags else _output(printed))
         if result.failure and result.status == "raised":
             rows += self._alone(_output(result.failure.message, " claims-raised", "Exception"))
         elif result.failure and self.serving:
@@ -218,11 +218,11 @@ class _Renderer:
         run = sum(block.status in ("ran", "raised") for block in self.checked.result.blocks)
         if not claims and not self.page.citations and not run:
             return ""
-        rows = [_row(claim.literal, f"<code>{escape(claim.expression)}</code>", value.shown) for claim, value in claims]
+        rows = [_row(claim.literal, f"<code>{escape(claim.expression)}</code>", value.brief) for claim, value in claims]
         for citation in self.page.citations:
             fact = self.report.facts.facts.get(citation.key)
             where = f"{fact.source}, {fact.where}" if fact else citation.key
-            rows.append(_row(citation.literal, escape(where), fact.value.shown if fact else ""))
+            rows.append(_row(citation.literal, escape(where), fact.value.brief if fact else ""))
         head = "<thead><tr><th>On the page</th><th>Expression or source</th><th>Exact value</th></tr></thead>"
         table = f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
         region = '<div class="claims-table" role="region" aria-label="Numbers on this page" tabindex="0">'
@@ -241,7 +241,7 @@ def machine(value: Value) -> str:
     """The value for a program: plain digits where it is a number."""
     number = number_of(value)
     if number is None:
-        return value.text if value.kind in ("text", "bool") else value.shown
+        return value.brief
     if number.denominator == 1:
         return str(number.numerator)
     return repr(float(number))
@@ -261,6 +261,11 @@ def _wrong(text: str, message: str) -> str:
 
 def _attribute(text: str) -> str:
     return escape(text, quote=True).translate(_MARKDOWN)
+
+
+def _quoted(text: str) -> str:
+    """An option of a fence: the engine knows no escapes there, and makes HTML of it by itself."""
+    return f"'{text}'" if '"' in text and "'" not in text else f'"{text.replace(chr(34), "”")}"'
 
 
 def _attributes(attributes: dict[str, str]) -> str:

@@ -25,6 +25,7 @@ from typing import Any, Self
 
 START_LIMIT = 300.0  # seconds the page server may take to import what it preloads
 GRACE = 10.0  # seconds a killed page may take to be gone
+ROOM = 80  # characters of a value in a message or a table
 
 ENVIRONMENT = {
     "COLUMNS": "80",
@@ -104,6 +105,14 @@ class Value(Record):
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         return cls(data["kind"], data["text"], tuple(cls.from_json(item) for item in data["items"]), data["shown"])
+
+    @property
+    def brief(self) -> str:
+        """What is shown where there is room for one line: a long text or tuple is cut and says how long it is."""
+        return brief(self.shown, f"{self._leaves():,} values" if self.items else "")
+
+    def _leaves(self) -> int:
+        return sum(item._leaves() for item in self.items) if self.items else 1
 
 
 @dataclass(frozen=True)
@@ -188,6 +197,13 @@ class Result(Record):
         """Whether every block did what it should and every expression has a value."""
         blocks = all(block.status in ("ran", "raised", "static") for block in self.blocks)
         return blocks and all(evaluation.failure is None for evaluation in self.evaluations)
+
+
+def brief(text: str, size: str = "", room: int = ROOM) -> str:
+    """A text cut to ``room`` characters, with its size behind: ``(1, 2, …, 801 values``."""
+    if len(text) <= room:
+        return text
+    return f"{text[:room].rstrip(' ,')}, …, {size}" if size else f"{text[:room].rstrip()}…, {len(text):,} characters"
 
 
 def death(code: int) -> Failure:

@@ -43,9 +43,9 @@ def edited(function: FunctionType, old: str, new: str, owner: type | None = None
     """
     source = replaced_once(textwrap.dedent(inspect.getsource(function)), old, new)
     maker = f"def make(__class__):\n{textwrap.indent(source, '    ')}\n    return {function.__name__}"
-    namespace = dict(function.__globals__)
-    exec(compile(maker, f"<edited {function.__name__}>", "exec"), namespace)
-    return namespace["make"](owner)
+    made: dict[str, Callable] = {}
+    exec(compile(maker, f"<edited {function.__name__}>", "exec"), function.__globals__, made)
+    return made["make"](owner)
 
 
 def variant(kind: type, method: str, old: str, new: str) -> type:

@@ -40,7 +40,6 @@ def make_optimizer(
     return torch.optim.AdamW(decay_groups(model, weight_decay), lr=learning_rate, betas=betas)
 
 
-# --8<-- [start:step]
 def training_step(
     model: Decoder,
     optimizer: torch.optim.Optimizer,

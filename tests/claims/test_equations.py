@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claims.arithmetic import Arithmetic, NotArithmetic, identical, symbolic
+from claims.arithmetic import Arithmetic, NotArithmetic, identical, numbers, run_on, symbolic
 from claims.equations import shown_tex, split_equation, unbound_macro
 from claims.values import describe
 
@@ -22,6 +22,9 @@ def parts(tex):
         ("131,072", 131072),
         (r"\frac{8}{3} \times 6", 16),
         (r"\tfrac12", Fraction(1, 2)),
+        (r"\tfrac23", Fraction(2, 3)),
+        (r"\dfrac 1{16}", Fraction(1, 16)),
+        (r"\sqrt4", 2),
         ("2^{10}", 1024),
         ("2^3 + 1", 9),
         ("-2^2", -4),
@@ -124,3 +127,29 @@ def test_identities_are_of_functions_not_of_text():
     assert identical(r"P = \frac{d H}{2}", describe(d * heads / 2))
     assert not identical("2 d H h", describe(4 * d * heads * width))
     assert not identical(r"\sum_i d", describe(d))
+
+
+@pytest.mark.parametrize(
+    ("tex", "shown"),
+    [
+        (r"\tfrac23", ["2", "3"]),
+        (r"\frac{a_{1}}23 + 45", ["1", "2", "3", "45"]),
+        (r"\frac1{16}", ["1", "16"]),
+        (r"\frac d{64}", ["64"]),
+        (r"\sqrt2 \cdot 12", ["2", "12"]),
+        ("x^12", ["1", "2"]),
+        ("x^{12} + 4{,}096", ["12", "4{,}096"]),
+    ],
+)
+def test_numbers_are_what_latex_shows(tex, shown):
+    assert [tex[start:end] for start, end in numbers(tex)] == shown
+
+
+@pytest.mark.parametrize(("tex", "rest"), [("x^12", "2"), ("x_{1}^123", "23"), (r"\sqrt16", "6"), (r"\frac234", "4")])
+def test_digits_that_latex_leaves_out(tex, rest):
+    assert run_on(tex)["rest"] == rest
+
+
+@pytest.mark.parametrize("tex", ["x^{12}", "x^1 2", r"\frac23", r"\frac1{16}", r"\sqrt{16}", "12_3"])
+def test_digits_that_latex_takes_in(tex):
+    assert run_on(tex) is None

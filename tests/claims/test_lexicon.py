@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -5,6 +7,7 @@ from hypothesis import strategies as st
 from claims.lexicon import LexiconError, load
 
 LEXICON = load()
+ROOT = Path(__file__).parents[2]
 
 
 def found(text, lexicon=LEXICON):
@@ -42,6 +45,20 @@ def test_a_project_adds_its_own(tmp_path):
     assert found("Model 12 has 3 apples and two heads", own) == ["3"]
     assert found("Model 12B, xModel 12", own) == ["12", "12"]
     assert found("Model 12 has 3 apples and two heads") == ["12", "two"]
+
+
+@pytest.mark.parametrize("name", ["Nemotron-4 340B", "StarCoder2 3B", "Qwen2.5 72B", "Qwen3 8B", "LLaMA3-8B", "BLOOM 7B1"])
+def test_a_name_of_the_project_is_wholly_a_name(name):
+    book = load(ROOT / "docs/reference/lexicon.toml")
+    assert found(f"of {name} the", book) == []
+    assert found(f"{name}, 12 layers and 8 heads", book) == ["12", "8"]
+
+
+def test_the_names_of_a_project_come_before_the_general_ones(tmp_path):
+    path = tmp_path / "lexicon.toml"
+    path.write_text("names = ['\\bModel2 \\d+B']\n")
+    assert found("Model2 12B", load(path)) == []
+    assert found("Model2 12B") == ["12"]
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,14 @@ def test_outputs_and_figures_follow_their_blocks(html, prefix):
     assert "1 figure drawn" in soup.select_one("details.claims-ledger summary").text
 
 
+def test_a_block_may_print_html(html):
+    code = "print('<table id=\"t\"><tr><td>6 * 7 = **42**</td></tr></table>\\n\\n<p>end</p>')"
+    soup = html(f"```python html\n{code}\n```\n\nAfter.\n")
+    assert soup.select_one("#t td").text == "6 * 7 = **42**"
+    assert not soup.select(".claims-output")
+    assert soup.find("p", string="After.")
+
+
 def test_static_blocks_say_why(html):
     soup = html('```python static="it takes a week"\nlearn()\n```\n')
     assert soup.select_one("p.claims-static").text == "Not run: it takes a week"
@@ -205,3 +213,17 @@ def test_a_page_is_known_by_its_body():
     assert key("a \r\nb\n\n") == key("a\nb") != key("a\nc")
     assert fill("<p>CLAIMS0123456789abN7Z</p>", {"x": "y"}) == "<p>CLAIMS0123456789abN7Z</p>"
     assert Rendered("a", {}) == Rendered("a", {})
+
+
+def test_a_folded_block_shows_its_title_once(html):
+    shown = html("```python fold title=\"What's in x\"\nx = 1\n```\n\n```python title=\"The block's \\\"own\\\"\"\ny = 2\n```\n")
+    assert shown.find("summary").text == "What's in x"
+    assert [title.text for title in shown.select("span.filename")] == ["The block's ”own”"]
+    assert str(shown).count("What's in x") == 1 and "&amp;" not in str(shown)
+
+
+def test_a_long_value_is_cut(html):
+    text = "```python\nmany = list(range(801))\nwords = 'ab ' * 50\n```\n\n[(0, 1)](claim:many), [ab](claim:words)\n"
+    shown = str(html(text, serving=True))
+    assert "…, 801 values" in shown and "…, 150 characters" in shown
+    assert "10, 11, 12" in shown and "30, 31, 32" not in shown and "ab " * 30 not in shown

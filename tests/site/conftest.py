@@ -59,6 +59,7 @@ def zensical_site(shared_folder: Path) -> Path:
             elif (ROOT / name).is_file():
                 project.mkdir(exist_ok=True)
                 shutil.copy(ROOT / name, project)
+        run(["decoder", "assets"], project)
         run(["zensical", "build"], project)
         (project / "site").rename(target)
 
@@ -66,6 +67,7 @@ def zensical_site(shared_folder: Path) -> Path:
 
 
 def build_with_mkdocs(target: Path) -> None:
+    run(["decoder", "assets"], ROOT)
     run(["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)], ROOT)
 
 

@@ -17,7 +17,7 @@ from decoder.survey.mixture_of_experts import Router, Routing
 
 
 def balance_loss(routing: Routing) -> Tensor:
-    """E sum f P with shares over all tokens. Scores that do not sum to 1 are made to."""
+    """E sum f P with shares over all tokens, before any is dropped. Scores that do not sum to 1 are made to."""
     experts = routing.scores.shape[-1]
     return _products(routing.scores.reshape(1, -1, experts), routing.chosen.flatten(0, -2)[None])
 

@@ -4,7 +4,6 @@ import contextlib
 
 import pytest
 import torch
-import torch.nn.functional as F
 from transformers import DeepseekV2Config, DeepseekV3Config, MixtralConfig, OlmoeConfig, Qwen2MoeConfig, Qwen3MoeConfig
 from transformers.models.deepseek_v2.modeling_deepseek_v2 import DeepseekV2Moe
 from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3MoE
@@ -206,6 +205,7 @@ def test_a_routing_that_cannot_be_is_refused(changes, message):
     assert str(caught.value) == message
 
 
-def test_the_weights_of_all_experts_sum_to_one_with_softmax():
+def test_weights_that_are_not_normalised_are_the_scores():
     routing = Router(12, Experts(6, 2, hidden=8, normalised=False))(torch.randn(7, 12))
-    torch.testing.assert_close(routing.weights, F.softmax(routing.scores.log(), -1).topk(2).values)
+    best = [sorted(scores, reverse=True)[:2] for scores in routing.scores.tolist()]
+    assert routing.weights.tolist() == best
