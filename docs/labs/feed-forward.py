@@ -1,13 +1,13 @@
 # %% [markdown]
 # # Lab: a gated feed-forward part
 #
-# A gate adds a third matrix and a product. Both are easy to get almost right: the part then has the right shapes, often
-# the right count, and computes something else. In this lab you count the weights, write down the formula so that it
-# shares nothing with the part, and see which mistakes need it.
+# A gate adds a third matrix and a product. Both are easy to get almost right: the part then has the right shapes,
+# often the right count, and computes something else. In this lab you count the weights, write down the formula so
+# that it shares nothing with the part, and see which mistakes need it.
 #
 # !!! question "Predict first"
-#     The width is [768](claim:width). A plain part with a hidden width of [4](<claim:plain_hidden // width>) times that is
-#     replaced by a gated one.
+#     The width is [768](claim:width). A plain part with a hidden width of [4](<claim:plain_hidden // width>) times
+#     that is replaced by a gated one.
 #
 #     1. Which hidden width has the gated part, if it is to hold as many weights?
 #     2. By how much does it grow if it keeps the hidden width instead?
@@ -50,15 +50,20 @@ width, plain_hidden = 768, 3072
 plain = 2 * width * plain_hidden
 matched_hidden = 2 * plain_hidden // 3
 with torch.device("meta"):  # shapes, no memory
-    matched, kept = size(SwiGLU(width, matched_hidden)), size(SwiGLU(width, plain_hidden))
-print(f"plain {plain:,}, gated {matched:,} at {matched_hidden:,}, {kept:,} at {plain_hidden:,}")
+    matched, kept = (
+        size(SwiGLU(width, matched_hidden)),
+        size(SwiGLU(width, plain_hidden)),
+    )
+print(
+    f"plain {plain:,}, gated {matched:,} at {matched_hidden:,}, {kept:,} at {plain_hidden:,}"
+)
 
 # %% [markdown]
 # The plain part holds $2\cdot 768\cdot 3072 = 4{,}718{,}592$ weights. A gated one holds as many,
-# [4,718,592](claim:matched), at a hidden width of [2,048](claim:matched_hidden): two thirds of the plain width, because
-# it has [three](<claim:kept // (width * plain_hidden)>) matrices where the plain part has
-# [two](<claim:plain // (width * plain_hidden)>). At the plain part's hidden width it holds
-# [7,077,888](claim:kept), [50%](<claim:(kept - plain) / plain>) more, and a comparison of the two would compare sizes.
+# [4,718,592](claim:matched), at a hidden width of [2,048](claim:matched_hidden): two thirds of the plain width,
+# because it has [three](<claim:kept // (width * plain_hidden)>) matrices where the plain part has
+# [two](<claim:plain // (width * plain_hidden)>). At the plain part's hidden width it holds [7,077,888](claim:kept),
+# [50%](<claim:(kept - plain) / plain>) more, and a comparison of the two would compare sizes.
 #
 # ## Three checks
 #
@@ -94,7 +99,9 @@ def tokenwise(kind):
 
 def reference(kind):
     part, x = made(kind), an_input()
-    gate, up, down = (getattr(part, name).weight.tolist() for name in ("gate", "up", "down"))
+    gate, up, down = (
+        getattr(part, name).weight.tolist() for name in ("gate", "up", "down")
+    )
     found = part(x)
     for b in range(rows):
         for t in range(tokens):
@@ -105,7 +112,9 @@ def reference(kind):
                 u = sum(w * value for w, value in zip(up[j], token, strict=True))
                 hidden.append(g / (1 + math.exp(-g)) * u)
             for i in range(small_width):
-                expected = sum(w * value for w, value in zip(down[i], hidden, strict=True))
+                expected = sum(
+                    w * value for w, value in zip(down[i], hidden, strict=True)
+                )
                 gap = abs(found[b, t, i].item() - expected)
                 assert gap < 1e-12, f"coordinate {i} of token {t} is off by {gap:.1e}"
 
@@ -152,15 +161,19 @@ for name, (broken, _) in MUTATIONS.items():
     print(name)
     for check, message in failures(CHECKS, broken).items():
         print(f"    {check}\n        {message}")
-right_count = [name for name, (broken, _) in MUTATIONS.items() if "count" not in failures(CHECKS, broken)]
+right_count = [
+    name
+    for name, (broken, _) in MUTATIONS.items()
+    if "count" not in failures(CHECKS, broken)
+]
 
 # %% [markdown]
-# Of [6](claim:len(MUTATIONS)) broken parts, [5](claim:len(right_count)) have the right count. "The number of parameters
-# agrees" is where a check of a gated part begins.
+# Of [6](claim:len(MUTATIONS)) broken parts, [5](claim:len(right_count)) have the right count. "The number of
+# parameters agrees" is where a check of a gated part begins.
 #
-# The activation on the other branch is a special case. At random weights the two branches are drawn alike, so training
-# could not tell the two parts apart; each is the other with `gate` and `up` renamed. The difference matters when
-# weights are loaded from a file that another implementation wrote:
+# The activation on the other branch is a special case. At random weights the two branches are drawn alike, so
+# training could not tell the two parts apart; each is the other with `gate` and `up` renamed. The difference matters
+# when weights are loaded from a file that another implementation wrote:
 
 # %%
 part = made(SwiGLU)
@@ -172,8 +185,8 @@ renamed = (other(x) - part(x)).abs().max().item()
 print(f"same weights {as_loaded:.3f}, matrices renamed {renamed}")
 
 # %% [markdown]
-# With the same weights under the same names the outputs differ by [> 0.01](claim:as_loaded), with the names exchanged by
-# [0](claim:renamed).
+# With the same weights under the same names the outputs differ by [> 0.01](claim:as_loaded), with the names exchanged
+# by [0](claim:renamed).
 #
 # !!! warning "What this does not show"
 #     That a gate helps. Equal counts make a comparison fair in one respect; what was found in such comparisons, and

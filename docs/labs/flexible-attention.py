@@ -6,13 +6,14 @@
 # and break it on purpose. Each break must trip the checks that it names and no other.
 #
 # The model is [10](claim:width) wide and has [3](claim:heads) heads, each [4](claim:head_width) wide. Ten is not
-# divisible by three, and the heads together are [12](<claim:heads * head_width>) wide, wider than the stream that they
-# read.
+# divisible by three, and the heads together are [12](<claim:heads * head_width>) wide, wider than the stream that
+# they read.
 #
 # !!! question "Predict first"
 #     1. How many weights do the four projections hold?
 #     2. Which shape do the scores have for [2](claim:rows) rows of [5](claim:tokens) tokens?
-#     3. Somebody replaces the stored head width by the width of the input over the heads. Where does the program stop?
+#     3. Somebody replaces the stored head width by the width of the input over the heads. Where does the program
+#        stop?
 #
 # ## The part
 
@@ -116,9 +117,9 @@ count = sum(weight.numel() for weight in made(SUBJECT).parameters())
 derived = 4 * width * width  # if the heads together were as wide as the stream
 
 # %% [markdown]
-# `failures` runs all checks and collects what they raise: nothing. The part holds [480](claim:count) weights,
-# $4\cdot 10\cdot 12 = 480$; with heads that together are as wide as the stream it would hold [400](claim:derived). The
-# scores know nothing of the head width: [(2, 3, 5, 5)](<claim:tuple(made(SUBJECT).scores(an_input()).shape)>).
+# `failures` runs all checks and collects what they raise: nothing. The part holds [480](claim:count) weights, $4\cdot
+# 10\cdot 12 = 480$; with heads that together are as wide as the stream it would hold [400](claim:derived). The scores
+# know nothing of the head width: [(2, 3, 5, 5)](<claim:tuple(made(SUBJECT).scores(an_input()).shape)>).
 #
 # ## Break it
 #
@@ -166,11 +167,13 @@ for name, (broken, _) in MUTATIONS.items():
 # Three of these are worth a second look.
 #
 # - **Head width from the input** stops at the reshape, as it must. Integer division makes heads of
-#   [3](<claim:width // heads>), the [3](claim:heads) of them need [9](<claim:heads * (width // heads)>) features, and the
-#   projections deliver [12](<claim:heads * head_width>). A check that divides the width by the heads was never a law of
-#   attention; it guards this line.
-# - **Scale by the width of the model** has the right count, the right shapes, and is causal. Only a reference sees it.
-# - **Heads and tokens mixed up** has the right shapes too. What gives it away first is that information flows backwards.
+#   [3](<claim:width // heads>), the [3](claim:heads) of them need [9](<claim:heads * (width // heads)>) features, and
+#   the projections deliver [12](<claim:heads * head_width>). A check that divides the width by the heads was never a
+#   law of attention; it guards this line.
+# - **Scale by the width of the model** has the right count, the right shapes, and is causal. Only a reference sees
+#   it.
+# - **Heads and tokens mixed up** has the right shapes too. What gives it away first is that information flows
+#   backwards.
 #
 # !!! warning "What this does not show"
 #     That wider heads are any good. The checks decide whether this is the function that was meant. They say nothing

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Lab: edits to a second decoder
 #
-# The quickest way to understand somebody's decoder is to change it and to say beforehand what will happen. The decoder
-# of this lab is new to you: it is built the way nanoGPT is (learned positions, one matrix for queries, keys and
-# values, LayerNorm without a shift, a plain GELU part), in our own words. You make four edits that its readers often
-# try, and see for each what it breaks. [Read someone else's decoder](../practice/code-reading.md) goes with it.
+# The quickest way to understand somebody's decoder is to change it and to say beforehand what will happen. The
+# decoder of this lab is new to you: it is built the way nanoGPT is (learned positions, one matrix for queries, keys
+# and values, LayerNorm without a shift, a plain GELU part), in our own words. You make four edits that its readers
+# often try, and see for each what it breaks. [Read someone else's decoder](../practice/code-reading.md) goes with it.
 #
 # !!! question "Predict first"
 #     For each edit: does the number of parameters change, does the output, and does anything fail?
@@ -23,7 +23,7 @@ from torch import nn
 
 from decoder.mutation import failures, variant
 
-sizes = dict(vocab=5, context=4, layers=1, width=12, heads=3)
+sizes = {"vocab": 5, "context": 4, "layers": 1, "width": 12, "heads": 3}
 
 
 class Norm(nn.Module):
@@ -39,7 +39,9 @@ class Attention(nn.Module):
     def __init__(self, width, heads):
         super().__init__()
         if width % heads:
-            raise ValueError(f"width must be divisible by heads, got {width} and {heads}")
+            raise ValueError(
+                f"width must be divisible by heads, got {width} and {heads}"
+            )
         self.heads = heads
         self.qkv = nn.Linear(width, 3 * width, bias=False)
         self.out = nn.Linear(width, width, bias=False)
@@ -47,7 +49,8 @@ class Attention(nn.Module):
     def forward(self, x):  # (B, T, d) -> (B, T, d)
         B, T, d = x.shape
         q, k, v = (
-            part.view(B, T, self.heads, d // self.heads).transpose(1, 2) for part in self.qkv(x).split(d, dim=2)
+            part.view(B, T, self.heads, d // self.heads).transpose(1, 2)
+            for part in self.qkv(x).split(d, dim=2)
         )
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)  # (B, H, T, h)
         return self.out(y.transpose(1, 2).reshape(B, T, d))
@@ -129,7 +132,9 @@ def count(kind):
 
 def identity(kind):
     model = made(kind)
-    assert model.tokens.weight is model.head.weight, "head and embedding are two objects"
+    assert model.tokens.weight is model.head.weight, (
+        "head and embedding are two objects"
+    )
 
 
 def prefix(kind):
@@ -163,7 +168,10 @@ def refusal(kind):
 
 
 SUBJECT = Small
-CHECKS = {check.__name__: check for check in (count, identity, prefix, gradients, serial, refusal)}
+CHECKS = {
+    check.__name__: check
+    for check in (count, identity, prefix, gradients, serial, refusal)
+}
 print(failures(CHECKS, SUBJECT))
 total, in_plain = size(made(Small)), size(made(Small).blocks[0].feed_forward)
 
@@ -174,6 +182,7 @@ total, in_plain = size(made(Small)), size(made(Small).blocks[0].feed_forward)
 # ## The edits
 #
 # Each is one change of one part, put into the decoder that is otherwise as it was.
+
 
 # %%
 class Gated(nn.Module):
@@ -204,7 +213,10 @@ untied = variant(Small, "__init__", TIE, CLONE)
 unguarded = variant(Attention, "__init__", "if width % heads:", "if False:")
 unmasked = variant(Attention, "forward", "is_causal=True", "is_causal=False")
 MUTATIONS = {
-    "both branches read one norm": (with_block(forward=parallel.forward), {"gradients", "serial"}),
+    "both branches read one norm": (
+        with_block(forward=parallel.forward),
+        {"gradients", "serial"},
+    ),
     "untied by a clone": (untied, {"count", "identity"}),
     "gated feed-forward part": (with_block(feed_forward_part=Gated), set()),
     "guard deleted": (with_block(attention_part=unguarded), {"refusal"}),
@@ -222,9 +234,9 @@ moved = (made(broken_parallel)(ids) - made(Small)(ids)).abs().max().item()
 in_untied = size(made(untied))
 
 # %% [markdown]
-# **Both branches read one norm.** The second norm is still registered and nobody reads it; its gradient is not zero but
-# missing, and an optimizer passes over it in silence. The logits moved by [> 1](claim:moved), with the same weights: it
-# is another function.
+# **Both branches read one norm.** The second norm is still registered and nobody reads it; its gradient is not zero
+# but missing, and an optimizer passes over it in silence. The logits moved by [> 1](claim:moved), with the same
+# weights: it is another function.
 #
 # **Untied.** The count rises by [60](<claim:in_untied - total>), $5\cdot 12 = 60$, and identity is gone.
 #
@@ -233,9 +245,9 @@ in_untied = size(made(untied))
 # put in well, not that it is worth anything in training.
 #
 # **Guard deleted.** [Ten](<claim:width>) features over [3](<claim:sizes["heads"]>) heads make heads of
-# [3](<claim:width // sizes["heads"]>), which use [9](<claim:width // sizes["heads"] * sizes["heads"]>) features, and the
-# view of [40](<claim:width * ids.numel()>) numbers fails. The guard speaks for three other lines: the width of the
-# combined matrix, the split, the view. To have heads of width [4](claim:wider) all of them must change; that is
+# [3](<claim:width // sizes["heads"]>), which use [9](<claim:width // sizes["heads"] * sizes["heads"]>) features, and
+# the view of [40](<claim:width * ids.numel()>) numbers fails. The guard speaks for three other lines: the width of
+# the combined matrix, the split, the view. To have heads of width [4](claim:wider) all of them must change; that is
 # [the lab on attention](flexible-attention.md).
 #
 # ## A clone that does not stay one
@@ -255,9 +267,9 @@ equal_late = torch.equal(late.tokens.weight, late.head.weight)
 print(f"cloned in the constructor: equal {equal}; cloned after it: equal {equal_late}")
 
 # %% [markdown]
-# Equal, [no](claim:equal): the initialization below the line of tying draws each of the two tables anew.
-# They were equal for a moment. To study equal values in separate objects, clone when construction has ended, and before the optimizer takes its list:
-# equal, [yes](claim:equal_late).
+# Equal, [no](claim:equal): the initialization below the line of tying draws each of the two tables anew. They were
+# equal for a moment. To study equal values in separate objects, clone when construction has ended, and before the
+# optimizer takes its list: equal, [yes](claim:equal_late).
 #
 # !!! warning "What this does not show"
 #     What any of these edits does to a training run. Six small checks tell a sound integration from an unsound one.

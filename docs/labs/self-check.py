@@ -32,7 +32,13 @@ def tiny(decoder):
     torch.manual_seed(0)
     return decoder.Decoder(
         decoder.Config(
-            vocab=vocab, width=width, layers=layers, heads=heads, kv_heads=kv_heads, hidden=hidden, context=16
+            vocab=vocab,
+            width=width,
+            layers=layers,
+            heads=heads,
+            kv_heads=kv_heads,
+            hidden=hidden,
+            context=16,
         )
     ).double()
 
@@ -46,6 +52,7 @@ def ids(tokens=9):
 # ## The five questions
 #
 # Each takes the decoder to be asked, and raises `AssertionError` where it finds something else than it should.
+
 
 # %%
 def causality(decoder):
@@ -80,7 +87,9 @@ def count(decoder):
 
 def tying(decoder):
     model = tiny(decoder)
-    assert model.head.weight is model.embedding.weight, "head and embedding are two objects"
+    assert model.head.weight is model.embedding.weight, (
+        "head and embedding are two objects"
+    )
 
 
 def generation(decoder):
@@ -89,7 +98,9 @@ def generation(decoder):
 
 
 SUBJECT = edited_decoder()
-CHECKS = {check.__name__: check for check in (causality, gradients, count, tying, generation)}
+CHECKS = {
+    check.__name__: check for check in (causality, gradients, count, tying, generation)
+}
 print(failures(CHECKS, SUBJECT))
 with torch.device("meta"):
     design = SUBJECT.Decoder(SUBJECT.Config())
@@ -99,8 +110,8 @@ in_tiny = sum(weight.numel() for weight in tiny(SUBJECT).parameters())
 # %% [markdown]
 # All five hold. The tiny decoder has [5,728](claim:in_tiny) parameters, and the formula says
 # [5,728](<claim:formula(vocab, width, layers, heads, kv_heads, hidden)>). The same formula gives the book's design,
-# [100,092,672](<claim:formula(32_000, 768, 12, 12, 4, 2_048)>), and so does a model of that size on the meta device, which
-# has shapes and no memory: [100,092,672](claim:in_design).
+# [100,092,672](<claim:formula(32_000, 768, 12, 12, 4, 2_048)>), and so does a model of that size on the meta device,
+# which has shapes and no memory: [100,092,672](claim:in_design).
 #
 # ## Break it, and see who notices
 #
@@ -122,7 +133,12 @@ EDITS = {
         "self.feed_forward(self.attention_norm(x))",
         {"gradients"},
     ),
-    "bias in one projection": ("attention", 'bias="o" in bias)', "bias=True)", {"count"}),
+    "bias in one projection": (
+        "attention",
+        'bias="o" in bias)',
+        "bias=True)",
+        {"count"},
+    ),
     "not tied": ("model", "if config.tied:", "if not config.tied:", {"count", "tying"}),
     "tied by a clone": (
         "model",
@@ -149,7 +165,9 @@ EDITS = {
         set(),
     ),
 }
-MUTATIONS = {name: (edited_decoder(*edit), breaks) for name, (*edit, breaks) in EDITS.items()}
+MUTATIONS = {
+    name: (edited_decoder(*edit), breaks) for name, (*edit, breaks) in EDITS.items()
+}
 for name, (broken, _) in MUTATIONS.items():
     print(name)
     found = failures(CHECKS, broken)
@@ -157,7 +175,9 @@ for name, (broken, _) in MUTATIONS.items():
         print(f"    {check}\n        {message}")
     if not found:
         print("    nobody notices")
-unseen = [name for name, (broken, _) in MUTATIONS.items() if not failures(CHECKS, broken)]
+unseen = [
+    name for name, (broken, _) in MUTATIONS.items() if not failures(CHECKS, broken)
+]
 
 # %% [markdown]
 # [Seven](<claim:len(MUTATIONS) - len(unseen)>) are found by the question that they should worry, and
@@ -173,7 +193,8 @@ for name, found in caught.items():
 
 # %% [markdown]
 # Of its [18](claim:len(whole)) checks [one](<claim:len(caught[unseen[0]])>) sees the added gate, and
-# [one](<claim:len(caught[unseen[1]])>) the tiled heads. The [walk through the decoder](../decoder/walkthrough.md) shows all of them with the faults that each one finds.
+# [one](<claim:len(caught[unseen[1]])>) the tiled heads. The [walk through the decoder](../decoder/walkthrough.md)
+# shows all of them with the faults that each one finds.
 #
 # !!! warning "What this does not show"
 #     Checks of components are no evidence that a language model is good, or fast. They decide whether it is the

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Lab: serial or parallel, by counterexample
 #
-# "A parallel block computes the same thing on another schedule." One input that proves otherwise is enough, and it can
-# be found on paper. In this lab the two branches are small functions that you can evaluate in your head; the block
-# around them is the real one.
+# "A parallel block computes the same thing on another schedule." One input that proves otherwise is enough, and it
+# can be found on paper. In this lab the two branches are small functions that you can evaluate in your head; the
+# block around them is the real one.
 #
 # !!! question "Predict first"
 #     Leave the norms out. The stream holds two numbers, and
@@ -40,7 +40,9 @@ class Block(nn.Module):
         return h + self.feed_forward(self.feed_forward_norm(h))
 
 
-Parallel = variant(Block, "forward", "self.feed_forward_norm(h)", "self.feed_forward_norm(x)")
+Parallel = variant(
+    Block, "forward", "self.feed_forward_norm(h)", "self.feed_forward_norm(x)"
+)
 
 # %% [markdown]
 # One edit makes it parallel: the second branch reads `x`, no longer `h`.
@@ -57,7 +59,9 @@ def product(z):
     return torch.stack([z[..., 0] * z[..., 1], torch.zeros_like(z[..., 0])], -1)
 
 
-serial, parallel = (tuple(kind(swap, product)(x).tolist()) for kind in (Block, Parallel))
+serial, parallel = (
+    tuple(kind(swap, product)(x).tolist()) for kind in (Block, Parallel)
+)
 print(serial, parallel)
 
 # %% [markdown]
@@ -69,7 +73,9 @@ print(serial, parallel)
 
 # %%
 one = torch.tensor(1)
-in_series, in_parallel = (kind(lambda z: 2 * z, lambda z: 3 * z)(one).item() for kind in (Block, Parallel))
+in_series, in_parallel = (
+    kind(lambda z: 2 * z, lambda z: 3 * z)(one).item() for kind in (Block, Parallel)
+)
 crossing = in_series - in_parallel
 print(in_series, in_parallel, crossing)
 
@@ -91,7 +97,9 @@ def read_first(z):  # and the feed-forward part looks at the first only
     return torch.stack([z[..., 0] ** 2, torch.zeros_like(z[..., 0])], -1)
 
 
-agree = torch.equal(Block(write_second, read_first)(x), Parallel(write_second, read_first)(x))
+agree = torch.equal(
+    Block(write_second, read_first)(x), Parallel(write_second, read_first)(x)
+)
 print(agree)
 
 # %% [markdown]
@@ -101,6 +109,7 @@ print(agree)
 #
 # The checks turn these observations into questions to any block. Two more concern the norms: a norm that returns
 # nothing must silence both branches and leave the stream alone, and every norm that a block owns must be in use.
+
 
 # %%
 def counterexample(kind):
@@ -148,8 +157,16 @@ print(failures(CHECKS, SUBJECT))
 
 # %%
 EDITS = {
-    "parallel": ("self.feed_forward_norm(h)", "self.feed_forward_norm(x)", {"counterexample", "scalar"}),
-    "one shared norm": ("self.feed_forward_norm(h)", "self.attention_norm(h)", {"every_norm"}),
+    "parallel": (
+        "self.feed_forward_norm(h)",
+        "self.feed_forward_norm(x)",
+        {"counterexample", "scalar"},
+    ),
+    "one shared norm": (
+        "self.feed_forward_norm(h)",
+        "self.attention_norm(h)",
+        {"every_norm"},
+    ),
     "first residual dropped": (
         "h = x + ",
         "h = ",
@@ -162,7 +179,8 @@ EDITS = {
     ),
 }
 MUTATIONS = {
-    name: (variant(SUBJECT, "forward", *edit), breaks) for name, (*edit, breaks) in EDITS.items()
+    name: (variant(SUBJECT, "forward", *edit), breaks)
+    for name, (*edit, breaks) in EDITS.items()
 }
 for name, (broken, _) in MUTATIONS.items():
     print(name)

@@ -57,7 +57,12 @@ def registered(model):
 
 
 tied = Ends()
-copied = variant(Ends, "tie", "self.embedding.weight", "nn.Parameter(self.embedding.weight.detach().clone())")()
+copied = variant(
+    Ends,
+    "tie",
+    "self.embedding.weight",
+    "nn.Parameter(self.embedding.weight.detach().clone())",
+)()
 equal = torch.equal(copied.head.weight, copied.embedding.weight)
 same = copied.head.weight is copied.embedding.weight
 print(registered(tied), registered(copied), equal, same)
@@ -86,10 +91,11 @@ def rows(gradient):
 print(rows(from_input), rows(from_head), gap)
 
 # %% [markdown]
-# By the look-up, rows [[1, 2]](claim:rows(from_input)); by the head, rows [[0, 1, 2, 3, 4]](claim:rows(from_head)). In the
-# tied table the two add up, within [< 1e-15](claim:gap).
+# By the look-up, rows [[1, 2]](claim:rows(from_input)); by the head, rows [[0, 1, 2, 3, 4]](claim:rows(from_head)).
+# In the tied table the two add up, within [< 1e-15](claim:gap).
 #
 # ## Five checks
+
 
 # %%
 def count(kind):
@@ -99,7 +105,9 @@ def count(kind):
 
 def identity(kind):
     model = kind()
-    assert model.head.weight is model.embedding.weight, "head and embedding are two objects"
+    assert model.head.weight is model.embedding.weight, (
+        "head and embedding are two objects"
+    )
 
 
 def two_routes(kind):
@@ -107,9 +115,16 @@ def two_routes(kind):
     table_in, table_out = (
         model.embedding.weight.detach().clone().requires_grad_() for _ in range(2)
     )
-    F.cross_entropy(torch.tanh(table_in[ids]) @ table_out.T, targets, reduction="sum").backward()
+    F.cross_entropy(
+        torch.tanh(table_in[ids]) @ table_out.T, targets, reduction="sum"
+    ).backward()
     loss(model).backward()
-    gap = (model.embedding.weight.grad - table_in.grad - table_out.grad).abs().max().item()
+    gap = (
+        (model.embedding.weight.grad - table_in.grad - table_out.grad)
+        .abs()
+        .max()
+        .item()
+    )
     assert gap < 1e-12, f"the gradient is not the sum of its two routes, by {gap:.2f}"
 
 
@@ -135,7 +150,8 @@ def one_step(kind):
 
 SUBJECT = Ends
 CHECKS = {
-    check.__name__: check for check in (count, identity, two_routes, optimizer_content, one_step)
+    check.__name__: check
+    for check in (count, identity, two_routes, optimizer_content, one_step)
 }
 print(failures(CHECKS, SUBJECT))
 
@@ -149,8 +165,18 @@ BOTH = "[*self.embedding.parameters(), *self.head.parameters()]"
 GROUPS = '[{"params": end.parameters()} for end in (self.embedding, self.head)]'
 COPY = "nn.Parameter(self.embedding.weight.detach().clone())"
 EDITS = {
-    "not tied": ("tie", "self.head.weight = self.embedding.weight", "pass", {"count", "identity", "two_routes"}),
-    "tied by a copy": ("tie", "self.embedding.weight", COPY, {"count", "identity", "two_routes"}),
+    "not tied": (
+        "tie",
+        "self.head.weight = self.embedding.weight",
+        "pass",
+        {"count", "identity", "two_routes"},
+    ),
+    "tied by a copy": (
+        "tie",
+        "self.embedding.weight",
+        COPY,
+        {"count", "identity", "two_routes"},
+    ),
     "look-up without a gradient": (
         "forward",
         "self.embedding(ids)",
@@ -189,7 +215,9 @@ with warnings.catch_warnings(action="ignore"):
 before = twice.head.weight.detach().clone()
 loss(twice).backward()
 optimizer.step()
-times = round(((before - twice.head.weight) / (rate * twice.head.weight.grad)).mean().item(), 6)
+times = round(
+    ((before - twice.head.weight) / (rate * twice.head.weight.grad)).mean().item(), 6
+)
 print(f"listed twice in one group: {times} times the step")
 
 # %% [markdown]

@@ -73,14 +73,16 @@ def split_equation(tex: str) -> Iterator[Part]:
         flat = flat[:start] + literal.center(end - start) + flat[end:]
     for found in re.finditer(r"\\given\{((?:[^{}]|\{[^{}]*\})*)\}", tex):
         flat = flat[: found.start()] + " " * len(found[0]) + flat[found.end() :]
-        covered += [span for span in numbers(tex) if found.start() <= span[0] < found.end() and _bare(tex[slice(*span)])]
+        inside = [span for span in numbers(tex) if found.start() <= span[0] < found.end()]
+        covered += [span for span in inside if _bare(tex[slice(*span)])]
     bound = list(covered)
     for begin, stop in _chains(flat):
         for part in _chain(flat, begin, stop, covered):
             if not (part.optional and any(start <= part.start and part.end <= end for start, end in bound)):
                 yield part  # else \claim binds it already
     for start, end in numbers(tex):
-        if not any(begin <= start < stop for begin, stop in covered) and not NAMING.search(tex, max(0, start - 80), start):
+        bound_already = any(begin <= start < stop for begin, stop in covered)
+        if not bound_already and not NAMING.search(tex, max(0, start - 80), start):
             yield Part("number", start, end, tex[start:end].replace("{,}", ","))
 
 

@@ -4,83 +4,44 @@ Inputs are the numeric fields of the dataclasses that ``[tool.claims] inputs`` n
 and the numeric literals that the page's own blocks assign or pass by keyword. A computed number that no input moves is
 hard-coded somewhere, unless it is arithmetic in its own link.
 
-A raised page may break: its assertions are left out, a block that raises is left at that, and an expression that then
-has no value counts as depending on the input, since the page would not stand without it. So this finds numbers that
-ignore the inputs; it does not show that they use them rightly.
+A raised page may break: its assertions are left out, and a statement that raises ends its block. Only another value
+counts as a move, not a value that is missing then. So this finds numbers that ignore the inputs; it does not show that
+they use them rightly.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import ceil
 from pathlib import PurePosixPath
 
 from claims.cache import Cache, environment_salt
 from claims.code import UNREADABLE, names_in
 from claims.finding import Finding
 from claims.page import Claim
-from claims.project import ProjectError
+from claims.project import Project, ProjectError
+from claims.raising import digest
 from claims.report import Checked, Report
-from claims.session import Code, Evaluation, Expression, Program, Result, Runner, Value
+from claims.session import Code, Evaluation, Expression, Program, Result, Runner, Value, brief
 from claims.slices import sliced
 
 NUMBERS = ("int", "fraction", "float", "decimal")
-REFUSED = "claims: no value"  # stands for an expression that cannot be evaluated on a raised page
-
-PRELUDE = f"""
-def _claims_value(expression):
-    try:
-        return expression()
-    except Exception:
-        return {REFUSED!r}
-"""
-
-RAISE = """
-def _claims_raise(module, name, field):
-    import dataclasses, functools, importlib
-
-    kind = getattr(importlib.import_module(module), name)
-    build = kind.__init__
-    fields = [entry.name for entry in dataclasses.fields(kind) if entry.init]
-
-    @functools.wraps(build)
-    def raised(self, *values, **named):
-        build(self, *values, **named)
-        stated = getattr(self, field)
-        if isinstance(stated, bool) or not isinstance(stated, (int, float)):
-            return
-        given = dict(zip(fields, values)) | named
-        for value in (stated + 1, stated * 2, stated + 2, stated - 1, stated / 2):
-            try:
-                return build(self, **given | {field: type(stated)(value)})
-            except Exception:
-                continue
-        build(self, **given)
-
-    kind.__init__ = raised
-"""
-
-FIELDS = """
-def _claims_fields(module, name):
-    import dataclasses, importlib, re
-
-    fields = dataclasses.fields(getattr(importlib.import_module(module), name))
-    return [field.name for field in fields if field.init and re.search(r"\\b(int|float)\\b", str(field.type))]
-"""
 
 
 @dataclass(frozen=True)
 class Literal:
-    """A numeric literal in a block: the span of its text in the block's code."""
+    """A numeric literal in a block; line and column as ``ast`` counts them."""
 
     name: str
     block: int
-    start: int
-    end: int
+    line: int
+    column: int
     value: float
 
 
@@ -97,6 +58,27 @@ class Field:
 Input = Field | Literal
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What raising gave on a page: for each input a sign for each expression, as ``claims.raising.trace`` has them."""
+
+    inputs: list[Input]
+    asked: list[str]
+    unchanged: str
+    raised: list[str]
+
+    @property
+    def traced(self) -> bool:
+        """Whether the page, run in this way and unchanged, gives its own values."""
+        return set(self.unchanged) <= {"="}
+
+    def moving(self, expression: str) -> tuple[str, ...]:
+        """The inputs that move an expression."""
+        at = self.asked.index(expression)
+        pairs = zip(self.inputs, self.raised, strict=True)
+        return tuple(dict.fromkeys(entry.name for entry, signs in pairs if signs[at] == "!"))
+
+
 @dataclass
 class Trace:
     """For each page the inputs that move its claims, one tuple a claim and None where nothing is asked of it."""
@@ -104,6 +86,7 @@ class Trace:
     moves: dict[str, list[tuple[str, ...] | None]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     inputs: int = 0
+    untraced: int = 0  # computed numbers of pages that do not give the same values again
 
     @property
     def numbers(self) -> int:
@@ -115,23 +98,19 @@ def trace(report: Report, runner: Runner | None) -> Trace:
     """Trace the pages of a report; one that has findings is left out.
 
     Without a ``runner`` nothing runs, and a page that was not traced before as it stands now is left out as well.
+    Raises ProjectError where processes cannot be forked.
     """
-    project = report.project
-    cache = Cache(project.root / project.cache / "inputs", project.root, environment_salt(project.preload))
-    tracing = _Tracing(cache, runner)
-    fields = [entry for name in project.inputs for entry in tracing.fields(name)]
+    if runner and not hasattr(os, "fork"):
+        raise ProjectError("raising inputs takes a system that can fork processes")
+    tracing = _Tracing(report.project, runner)
+    fields = [entry for name in report.project.inputs for entry in tracing.fields(name)]
     found = Trace()
     pages = [page for page in report.pages if not page.findings and _asked(page)]
+    pages.sort(key=lambda page: -page.result.seconds)  # the longest first, so that no core idles at the end
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        bases = list(pool.map(tracing.base, pages))
-        tasks = []
-        for page, base in zip(pages, bases, strict=True):
-            inputs: list[Input] = [*_reached(page, fields), *literals(base)]
-            tasks.append((page, inputs, [pool.submit(tracing.moved, page, base, entry) for entry in inputs]))
-        for page, inputs, answers in tasks:
-            moved = [answer.result() for answer in answers]
-            if None not in moved:
-                _take(found, page, inputs, [names or frozenset() for names in moved])
+        for page, answer in zip(pages, pool.map(lambda page: tracing.page(page, fields), pages), strict=True):
+            if answer:
+                _take(found, page, answer)
     found.findings.sort()
     return found
 
@@ -142,28 +121,29 @@ def _asked(page: Checked) -> dict[str, Value]:
     return {claim.expression: found.value for claim, found in pairs if found.value and _computed(claim, found)}
 
 
-def _take(found: Trace, page: Checked, inputs: list[Input], moved: list[frozenset[str]]) -> None:
-    found.inputs += len(inputs)
+def _take(found: Trace, page: Checked, answer: Answer) -> None:
+    found.inputs += len(answer.inputs)
     moves: list[tuple[str, ...] | None] = []
     found.moves[page.path] = moves
     own = _modules(page)
     waivers = {waiver.text: waiver for waiver in page.page.waivers if waiver.kind == "constant"}
     unused = dict(waivers)
     for claim, evaluation in zip(page.page.claims, page.evaluations, strict=True):
-        if not _computed(claim, evaluation):
+        if not _computed(claim, evaluation) or not answer.traced:
             moves.append(None)
+            found.untraced += _computed(claim, evaluation)
             continue
-        names = dict.fromkeys(entry.name for entry, hit in zip(inputs, moved, strict=True) if claim.expression in hit)
-        moves.append(tuple(names))
+        names = answer.moving(claim.expression)
+        moves.append(names)
         if names or names_in(claim.expression) <= own:
             continue
         if claim.literal in waivers:
             unused.pop(claim.literal, None)
             continue
-        raised = ", ".join(dict.fromkeys(entry.name for entry in inputs)) or "nothing"
+        raised = ", ".join(dict.fromkeys(entry.name for entry in answer.inputs)) or "nothing"
         message = f"no input moves {claim.literal}"
         place = page.page.place(claim.start, claim.end)
-        notes = [("expression", claim.expression), ("raised", raised)]
+        notes = [("expression", claim.expression), ("raised", brief(raised))]
         hint = "compute it from the inputs, or say why it is constant in the front matter"
         found.findings.append(Finding.at(place, "constant", message, hint, notes))
     for waiver in unused.values():
@@ -202,26 +182,19 @@ def _modules(page: Checked) -> frozenset[str]:
 
 def literals(codes: list[str]) -> list[Literal]:
     """The numeric literals that blocks assign or pass by keyword, outside functions and subscripts."""
-    found: dict[tuple[int, int], Literal] = {}
+    found: dict[tuple[int, int, int], Literal] = {}
     for block, code in enumerate(codes):
         try:
             body = ast.parse(code).body
         except UNREADABLE:
             continue
-        rows = code.split("\n")
         for name, node in ((name, node) for statement in body for name, node in _assigned(statement)):
             for part in _shallow(node):
                 value = part.value if isinstance(part, ast.Constant) else None
                 if isinstance(part, ast.Constant) and isinstance(value, int | float) and not isinstance(value, bool):
-                    start = _offset(rows, part.lineno, part.col_offset)
-                    end = _offset(rows, part.end_lineno or part.lineno, part.end_col_offset or 0)
-                    found.setdefault((block, start), Literal(name, block, start, end, value))
+                    place = (block, part.lineno, part.col_offset)
+                    found.setdefault(place, Literal(name, *place, value))
     return list(found.values())
-
-
-def _offset(rows: list[str], line: int, column: int) -> int:
-    """Where in the code a node stands whose column counts bytes."""
-    return sum(len(row) + 1 for row in rows[: line - 1]) + len(rows[line - 1].encode()[:column].decode(errors="ignore"))
 
 
 def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
@@ -265,14 +238,16 @@ def _reached(page: Checked, fields: list[Field]) -> list[Field]:
 
 
 class _Tracing:
-    def __init__(self, cache: Cache, runner: Runner | None) -> None:
-        self.cache, self.runner = cache, runner
+    def __init__(self, project: Project, runner: Runner | None) -> None:
+        self.cache = Cache(project.root / project.cache / "inputs", project.root, environment_salt(project.preload))
+        self.runner, self.time_limit = runner, project.time_limit
 
     def fields(self, name: str) -> list[Field]:
         """The numeric fields of ``module:Class``. Raises ProjectError for a class that is not there."""
         module, _, kind = name.partition(":")
-        asked = Expression(f"_claims_fields({module!r}, {kind!r})", 1)
-        result = self._run(Program(f"inputs of {name}", (_code(FIELDS, name),), (asked,)))
+        code = _code("from claims.raising import numeric_fields\n", name)
+        asked = Expression(f"numeric_fields({module!r}, {kind!r})", 1)
+        result = self._run(Program(f"inputs of {name}", (code,), (asked,)), self.time_limit)
         if result is None:
             return []
         value, failure = result.evaluations[0].value, result.evaluations[0].failure
@@ -281,81 +256,55 @@ class _Tracing:
             raise ProjectError(f"tool.claims.inputs: {name}: {reason}")
         return [Field(f"{kind}.{item.text}", module, kind, item.text) for item in value.items]
 
-    def base(self, page: Checked) -> list[str]:
-        """The blocks to raise inputs in: what the claims rest on, or all if that gives other values than the page."""
+    def page(self, page: Checked, fields: list[Field]) -> Answer | None:
+        """What each input moves on a page; None where it is not known and may not be found out.
+
+        What the claims rest on is run again, or the whole page where that alone does not give the page's values.
+        """
         asked = _asked(page)
         codes = [block.source if block.run else "" for block in page.program.blocks]
         drawing = {block.number for block in page.page.python if block.option("alt")}
         part = sliced(codes, {name for text in asked for name in names_in(text)}, drawing)
-        values = self._values(_program(page, PRELUDE, part, "nothing"), asked)
-        return part if values == asked else codes
-
-    def moved(self, page: Checked, base: list[str], entry: Input) -> frozenset[str] | None:
-        """The expressions whose value is another when this input is raised; None where it is not known."""
-        asked = _asked(page)
-        best: frozenset[str] | None = None
-        fewest = len(asked) + 1
-        for program in _raised(page, base, entry):
-            values = self._values(program, asked)
-            if values is None:
+        answer: Answer | None = None
+        for source in (part, codes):
+            inputs: list[Input] = [*_reached(page, fields), *literals(source)]
+            program = _program(page, source, asked, inputs, self.time_limit)
+            result = self._run(program, self.time_limit * (3 * len(inputs) + 3), page.result.cacheable)
+            if result is None:
                 return None
-            refused = sum(value is None or value.text == REFUSED for value in values.values())
-            if refused < fewest:
-                fewest = refused
-                best = frozenset(text for text, value in values.items() if value != asked[text])
-            if not refused:
+            value = result.evaluations[0].value
+            signs = [item.text for item in value.items] if value else ["?" * len(asked)]
+            answer = Answer(inputs, list(asked), signs[0], signs[1:])
+            if answer.traced:
                 break
-        return best
+        return answer
 
-    def _values(self, program: Program, asked: dict[str, Value]) -> dict[str, Value | None] | None:
-        result = self._run(program)
-        if result is None:
-            return None
-        return dict(zip(asked, (found.value for found in result.evaluations), strict=False))
-
-    def _run(self, program: Program) -> Result | None:
+    def _run(self, program: Program, time_limit: float, cacheable: bool = True) -> Result | None:
         if (known := self.cache.get(program)) or self.runner is None:
             return known
-        result = self.runner.run(program)
-        self.cache.put(program, result)
+        result = self.runner.run(program, time_limit)
+        self.cache.put(program, replace(result, cacheable=cacheable))  # the copies that it forked are its own
         return result
 
 
-def _raised(page: Checked, base: list[str], entry: Input) -> Iterator[Program]:
-    """The page's program with the input raised: by one, and where that may break the page, in other ways."""
-    if isinstance(entry, Field):
-        call = f"_claims_raise({entry.module!r}, {entry.kind!r}, {entry.field!r})\n"
-        yield _program(page, f"{PRELUDE}{RAISE}{call}", base, entry.name)
-        return
-    for value in (entry.value + 1, entry.value * 2, entry.value - 1):
-        source = base[entry.block]
-        changed = f"{source[: entry.start]}({value!r}){source[entry.end :]}"
-        codes = [*base[: entry.block], changed, *base[entry.block + 1 :]]
-        yield _program(page, PRELUDE, codes, f"{entry.name} {entry.block}:{entry.start} {value!r}")
-
-
-def _program(page: Checked, prelude: str, codes: list[str], name: str) -> Program:
-    """A program that goes on after a block has raised, and answers every expression."""
-    blocks = [_code(prelude, "inputs")]
-    for code in codes:
-        if code.strip():
-            source = _without_assertions(code)
-            source = f"import contextlib\nwith contextlib.suppress(BaseException):\n    exec({source!r})\n"
-            blocks.append(_code(source, page.path))
-    asked = tuple(Expression(f"_claims_value(lambda: (\n{text}\n))", len(blocks)) for text in _asked(page))
-    return Program(f"{page.path} with {name}", tuple(blocks), asked)
-
-
-def _without_assertions(source: str) -> str:
-    try:
-        nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assert)]
-    except UNREADABLE:
-        return source
-    rows = source.encode().split(b"\n")
-    for node in sorted(nodes, key=lambda node: -node.lineno):
-        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-        rows[first : last + 1] = [rows[first][: node.col_offset] + b"pass" + rows[last][node.end_col_offset :]]
-    return b"\n".join(rows).decode()
+def _program(
+    page: Checked, codes: list[str], asked: dict[str, Value], inputs: list[Input], time_limit: float
+) -> Program:
+    """One block that runs the page with each of these inputs raised."""
+    request = {
+        "blocks": [[code, page.path] for code in codes],
+        "asked": [[text, digest(value.to_json())] for text, value in asked.items()],
+        "fields": [[entry.module, entry.kind, entry.field] for entry in inputs if isinstance(entry, Field)],
+        "literals": [
+            [entry.block, entry.line, entry.column, [entry.value + 1, entry.value * 2, entry.value - 1]]
+            for entry in inputs
+            if isinstance(entry, Literal)
+        ],
+        "time_limit": ceil(time_limit),
+    }
+    call = f"_claims_raising.trace({json.dumps(request)!r}, globals())"
+    block = _code(f"from claims import raising as _claims_raising\n_claims_signs = {call}\n", "inputs")
+    return Program(f"{page.path} with its inputs raised", (block,), (Expression("_claims_signs", 1),))
 
 
 def _code(source: str, name: str) -> Code:

@@ -1,4 +1,4 @@
-"""The MkDocs door: the gate stands before the build, and under ``serve`` findings are printed while the server lives on.
+"""The MkDocs door: the gate stands before the build; under ``serve`` findings are printed and the server lives on.
 
 It also offers every page that runs code as a notebook, and has mkdocs-jupyter, where that is configured, execute the
 percent notebooks. What readers see of those is the checked rendering, as on any other page.
@@ -6,6 +6,7 @@ percent notebooks. What readers see of those is the checked rendering, as on any
 
 from __future__ import annotations
 
+import os
 import posixpath
 from pathlib import Path
 from typing import Literal
@@ -103,8 +104,7 @@ class ClaimsPlugin(BasePlugin):
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
         """Offer a page that runs code as a notebook, and a notebook as a Python file too."""
         project = self.gate.project
-        path = Path(page.file.abs_src_path or "").resolve()
-        checked = self.gate.checked(path.relative_to(project.root).as_posix()) if path.is_relative_to(project.root) else None
+        checked = self.gate.checked(os.path.relpath(page.file.abs_src_path or "", project.root).replace(os.sep, "/"))
         if checked is None or not any(block.runs for block in checked.page.python):
             return html
         made = notebook(checked.page, project.preload)

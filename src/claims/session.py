@@ -250,15 +250,16 @@ class Runner:
         """Stop the server and every page that still runs."""
         self._host.close()
 
-    def run(self, program: Program) -> Result:
+    def run(self, program: Program, time_limit: float | None = None) -> Result:
         """Run a program to its end, or to the end of its patience. Never raises for what the page does."""
+        patience = time_limit or self.time_limit
         try:
             page = self._host.launch()
         except OSError as error:
-            lost = _Run(program, self.time_limit, self.output_limit)
+            lost = _Run(program, patience, self.output_limit)
             return lost.result(Failure("died", f"no process could be started for the page: {error}"))
         try:
-            return _Run(program, self.time_limit, self.output_limit).follow(page)
+            return _Run(program, patience, self.output_limit).follow(page)
         except BaseException:
             page.kill()
             raise

@@ -1,4 +1,4 @@
-"""The command line: ``python -m decoder check``, ``onefile`` and ``audit``."""
+"""The command line: ``python -m decoder COMMAND``; ``--help`` lists the commands."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import click
 class LazyGroup(click.Group):
     """Imports a command's module when the command is asked for, so that ``--help`` needs no torch."""
 
-    lazy: ClassVar = {  # command name: "module:attribute"
-        "ablate": "decoder.ablate:command",
-        "assets": "decoder.site_assets:command",
-        "audit": "decoder.audit:command",
-        "models": "decoder.families:models_command",
-        "parity": "decoder.parity:command",
+    lazy: ClassVar[dict[str, tuple[str, str]]] = {  # command: ("module:attribute", its line in --help)
+        "ablate": ("decoder.ablate:command", "Train the variants of a plan and compare them."),
+        "assets": ("decoder.site_assets:command", "Write the generated files of the site's tools."),
+        "audit": ("decoder.audit:command", "Count what a config.json describes, and say what is unusual."),
+        "models": ("decoder.families:models_command", "Compare the counts of released models with what was published."),
+        "parity": ("decoder.parity:command", "Compare loaded models with transformers, family by family."),
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -24,9 +24,14 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in self.lazy:
-            module, attribute = self.lazy[cmd_name].split(":")
+            module, attribute = self.lazy[cmd_name][0].split(":")
             return getattr(import_module(module), attribute)
         return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        own = {name: command.get_short_help_str(80) for name, command in self.commands.items()}
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted((own | {name: line for name, (_, line) in self.lazy.items()}).items()))
 
 
 @click.group(cls=LazyGroup)

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def failures(checks: Mapping[str, Callable[[T], None]], subject: T) -> dict[str, str]:
-    """Run every check on ``subject``; the ones that raise, each with its exception as a traceback's last line has it."""
+    """Run every check on ``subject``; those that raise, each with its exception as a traceback's last line has it."""
     found = {}
     for name, check in checks.items():
         try:

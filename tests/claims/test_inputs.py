@@ -111,13 +111,13 @@ def test_a_slice_that_misses_something_is_not_used(traced):
 
 def test_literals_are_what_a_page_assigns_or_passes_by_keyword():
     code = "é = 'ü'; x, y = 11, -2.5\nz = f(3, w=4)[5] + len([6, True])\ng(7, k=8)\n\ndef h(a=9):\n    b = 10\n"
-    assert [(entry.name, code[entry.start : entry.end]) for entry in literals([code, "broken ("])] == [
-        ("x", "11"),
-        ("y", "2.5"),
-        ("w", "4"),
-        ("z", "3"),
-        ("z", "6"),
-        ("k", "8"),
+    assert [(entry.name, entry.value) for entry in literals([code, "broken ("])] == [
+        ("x", 11),
+        ("y", 2.5),
+        ("w", 4),
+        ("z", 3),
+        ("z", 6),
+        ("k", 8),
     ]
 
 

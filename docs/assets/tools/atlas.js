@@ -1,6 +1,6 @@
 // Sorting and filtering of the atlas, whose rows the page already holds.
 
-const UNKNOWN = Number.NEGATIVE_INFINITY; // rows without a figure stand last in falling order
+const UNKNOWN = null; // rows without a figure stand last either way
 
 export function start(host) {
   const table = host.querySelector("table");
@@ -14,7 +14,7 @@ export function start(host) {
 
   function key(row, column) {
     const cell = row.cells.length === heads.length ? row.cells[column] : column < 2 ? row.cells[column] : null;
-    if (!cell) return heads[column].dataset.number ? UNKNOWN : "";
+    if (!cell) return UNKNOWN;
     if (cell.dataset.value !== undefined) return Number(cell.dataset.value);
     return column === at("year") ? Number(cell.textContent) : cell.textContent.toLowerCase();
   }
@@ -24,7 +24,8 @@ export function start(host) {
     if (column < 0) return;
     sorted = { name, falling };
     const keyed = rows.map((row, i) => [key(row, column), i, row]);
-    keyed.sort(([a, i], [b, j]) => (a < b ? -1 : a > b ? 1 : 0) * (falling ? -1 : 1) || i - j);
+    const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0) * (falling ? -1 : 1);
+    keyed.sort(([a, i], [b, j]) => (a === UNKNOWN) - (b === UNKNOWN) || order(a, b) || i - j);
     body.append(...keyed.map(([, , row]) => row));
     for (const head of heads) {
       if (head.dataset.name === name) head.setAttribute("aria-sort", falling ? "descending" : "ascending");

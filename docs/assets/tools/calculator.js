@@ -116,7 +116,12 @@ export function start(host) {
     if (name === "setting") state.setting[field] = text;
     else state[name].texts.set(field, text);
     if (FIELDS[field]?.kind === "part") fold();
+    remember();
     update();
+  }
+
+  function remember() {
+    history.replaceState(history.state, "", `#${toHash(state)}`);
   }
 
   function control(name, field, { kind, choices, label }) {
@@ -161,6 +166,7 @@ export function start(host) {
     const names = [...PRESETS.keys()];
     const choose = ({ target }) => {
       state[name] = side(target.value);
+      remember();
       draw();
       host.querySelector(`#calculator-preset-${name}`).focus();
     };
@@ -171,6 +177,7 @@ export function start(host) {
 
   function compare({ target }) {
     state.b = target.checked ? { preset: state.a.preset, texts: new Map(state.a.texts) } : null;
+    remember();
     draw();
     host.querySelector("#calculator-compare").focus();
   }
@@ -207,6 +214,7 @@ export function start(host) {
     }
     bar.append(button("Start again", () => {
       state = initial();
+      remember();
       draw();
     }));
     return bar;
@@ -254,7 +262,6 @@ export function start(host) {
     }
     const wrong = [...found, ["setting", circumstances]].filter(([, { error }]) => error);
     for (const [name, { error, field }] of wrong) complain(name, field, error);
-    history.replaceState(history.state, "", `#${toHash(state)}`);
     results.classList.toggle("tool-stale", wrong.length > 0);
     clearTimeout(announcing);
     if (wrong.length) {

@@ -47,11 +47,11 @@ export function parse(text, name) {
       if (letter === undefined) throw fault("Unterminated string starting at", begin);
       if (letter === "u") {
         const code = text.slice(at + 2, at + 6);
-        if (!/^[0-9a-fA-F]{4}$/.test(code)) throw fault("Invalid \\uXXXX escape", at + 2);
+        if (!/^[0-9a-fA-F]{4}$/.test(code)) throw fault("Invalid \\uXXXX escape", at + 1);
         value += String.fromCharCode(parseInt(code, 16));
         at += 6;
       } else {
-        if (!(letter in ESCAPES)) throw fault("Invalid \\escape: ", at);
+        if (!(letter in ESCAPES)) throw fault("Invalid \\escape", at);
         value += ESCAPES[letter];
         at += 2;
       }
