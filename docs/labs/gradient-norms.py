@@ -208,7 +208,6 @@ for panel, setting in zip(panels, SETTINGS, strict=True):
 panels[0].set_ylabel("gradient norm")
 panels[0].legend()
 plt.tight_layout()
-plt.show()
 
 # %% [markdown]
 # With the plain part and the Xavier start it is as the literature has it: from the first layer to the last the

@@ -18,7 +18,7 @@ from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 from nbclient.exceptions import CellExecutionError
 
-from claims import fonts
+from claims import fonts, policy
 from claims.check import summary
 from claims.finding import show
 from claims.gate import NOTEBOOK, Gate, GateError, gate_for
@@ -120,6 +120,8 @@ class ClaimsPlugin(BasePlugin):
         fonts.install(Path(config.site_dir))
         for name, text in self.downloads.items():
             (Path(config.site_dir) / name).write_text(text, encoding="utf-8")
+        if not self.gate.serving:  # the server puts a script of its own into each page
+            policy.install(Path(config.site_dir))
 
     def on_shutdown(self) -> None:
         if hasattr(self, "gate"):

@@ -47,11 +47,11 @@ class _Notebook:
         self.edits = sorted(self._edits())
 
     def made(self, seeded: list[str]) -> NotebookNode:
-        if seeded:
-            self._code("\n".join([f"import {module}" for module in seeded] + [""] + [SEEDS[m] for m in seeded]))
         at = self.page.front
         for block in self.page.python:
             self._prose(at, block.start)
+            if seeded and block.number == 0:
+                self._code("\n".join([*(f"import {name}" for name in seeded), "", *(SEEDS[name] for name in seeded)]))
             self._block(block)
             at = block.end
         self._prose(at, len(self.page.text))

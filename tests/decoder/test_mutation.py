@@ -51,10 +51,10 @@ def test_an_edit_that_is_not_one_edit_is_refused(old, times):
 
 def test_failures_are_told_by_name_as_a_traceback_tells_them():
     def holds(x):
-        assert x == 1
+        pass
 
     def breaks(x):
-        assert x == 2, f"{x}, not 2"
+        raise AssertionError(f"{x}, not 2")
 
     def stops(x):
         raise RuntimeError("no way")
@@ -69,5 +69,5 @@ def test_the_decoder_is_built_from_its_edited_text():
 
 
 def test_a_module_that_there_is_not_is_refused():
-    with pytest.raises(ValueError, match="module must be one of config, norms, .*, got 'attentoin'"):
+    with pytest.raises(ValueError, match=r"module must be one of config, norms, .*, got 'attentoin'"):
         edited_decoder("attentoin")

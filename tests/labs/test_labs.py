@@ -1,5 +1,6 @@
 """The labs: each runs, each of its deliberate faults trips the checks that it names and no other, and says so."""
 
+import os
 import runpy
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from decoder.mutation import failures
 
+os.environ["MPLBACKEND"] = "Agg"  # a lab that draws must not open a window
 ROOT = Path(__file__).parents[2]
 LABS = {path.stem: path for path in sorted((ROOT / "docs/labs").glob("*.py"))}
 FAULTS = {  # how many each lab makes

@@ -182,3 +182,22 @@ def test_copied_formulas_are_latex(page: Page, address: str) -> None:
     formula.evaluate("element => getSelection().selectAllChildren(element.parentElement)")
     page.keyboard.press("Control+C")
     assert formula.get_attribute("data-latex") in page.evaluate("navigator.clipboard.readText()")
+
+
+def test_nothing_but_the_site_s_own_scripts_runs(page: Page, address: str) -> None:
+    page.goto(address + CHAPTER)
+    refused = []
+    page.on("console", lambda message: refused.append(message.text))
+    page.evaluate("""() => {
+      const script = document.createElement("script");
+      script.textContent = "window.planted = 1";
+      document.body.append(script);
+      document.body.insertAdjacentHTML("beforeend", "<button id=planted onclick='window.planted = 2'>x</button>");
+      document.querySelector("#planted").click();
+      const image = new Image();
+      image.src = "https://example.org/x.png";
+      document.body.append(image);
+    }""")
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.planted") is None
+    assert len([text for text in refused if "Content Security Policy" in text]) == 3

@@ -522,7 +522,7 @@ def test_filtering(page: Page, address: str) -> None:
     found = [row.name for row in rows if row.config and row.config.kv_heads == 1 and row.config.positions == "rotary"]
     assert names(page) == found
     expect(page.locator(".atlas-count")).to_have_text(f"{len(found)} of {len(rows)} rows")
-    page.get_by_label("Search").fill("gemma")
+    page.locator("input[name=q]").fill("gemma")
     assert names(page) == [name for name in found if "gemma" in name.lower()]
     link = page.url
     page.goto("about:blank")
