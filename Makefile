@@ -8,12 +8,18 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 export NO_MKDOCS_2_WARNING := 1
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-.PHONY: site serve check test lint fix parity bench clean
+.PHONY: site offline serve check test lint fix parity bench clean
 
+site: export CLAIMS_BUILD := $(shell echo $$(date +%s)-$$$$)
 site: .venv/site.stamp  ## check every page, then build site/
 	$(BIN)/python -m claims check
 	$(BIN)/python -m decoder assets
 	$(BIN)/mkdocs build --strict
+
+offline: .venv/site.stamp  ## build site-offline/, which works from its folder without a server
+	$(BIN)/python -m decoder assets
+	DIRECTORY_URLS=false SITE_URL= $(BIN)/mkdocs build --strict --site-dir site-offline
+	$(BIN)/python -m claims offline site-offline
 
 serve: .venv/site.stamp  ## the author's loop: the site with live reload
 	$(BIN)/python -m decoder assets

@@ -92,15 +92,20 @@ def count(kind):
 
 def tokenwise(kind):
     part, x = made(kind), an_input()
-    alone = torch.stack([part(x[:, t : t + 1])[:, 0] for t in range(tokens)], dim=1)
+    alone = torch.stack(
+        [part(x[:, t : t + 1])[:, 0] for t in range(tokens)], dim=1
+    )
     gap = (part(x) - alone).abs().max().item()
-    assert gap < 1e-12, f"a token by itself gives something else, by {gap:.3f}"
+    assert gap < 1e-12, (
+        f"a token by itself gives something else, by {gap:.3f}"
+    )
 
 
 def reference(kind):
     part, x = made(kind), an_input()
     gate, up, down = (
-        getattr(part, name).weight.tolist() for name in ("gate", "up", "down")
+        getattr(part, name).weight.tolist()
+        for name in ("gate", "up", "down")
     )
     found = part(x)
     for b in range(rows):
@@ -108,20 +113,31 @@ def reference(kind):
             token = x[b, t].tolist()
             hidden = []
             for j in range(small_hidden):
-                g = sum(w * value for w, value in zip(gate[j], token, strict=True))
-                u = sum(w * value for w, value in zip(up[j], token, strict=True))
+                g = sum(
+                    w * value
+                    for w, value in zip(gate[j], token, strict=True)
+                )
+                u = sum(
+                    w * value
+                    for w, value in zip(up[j], token, strict=True)
+                )
                 hidden.append(g / (1 + math.exp(-g)) * u)
             for i in range(small_width):
                 expected = sum(
-                    w * value for w, value in zip(down[i], hidden, strict=True)
+                    w * value
+                    for w, value in zip(down[i], hidden, strict=True)
                 )
                 gap = abs(found[b, t, i].item() - expected)
-                assert gap < 1e-12, f"coordinate {i} of token {t} is off by {gap:.1e}"
+                assert gap < 1e-12, (
+                    f"coordinate {i} of token {t} is off by {gap:.1e}"
+                )
 
 
 SUBJECT = SwiGLU
-CHECKS = {check.__name__: check for check in (count, tokenwise, reference)}
-print(failures(CHECKS, SUBJECT))
+CHECKS = {
+    check.__name__: check for check in (count, tokenwise, reference)
+}
+print(failures(CHECKS, SUBJECT) or "nothing fails")
 
 # %% [markdown]
 # $3\cdot 5\cdot 7 = 105$ weights, and all three hold.
@@ -138,15 +154,30 @@ EDITS = {
         "nn.Linear(hidden, width)",
         {"count", "reference"},
     ),
-    "gate added, not multiplied": ("forward", ") * self", ") + self", {"reference"}),
+    "gate added, not multiplied": (
+        "forward",
+        ") * self",
+        ") + self",
+        {"reference"},
+    ),
     "activation on the other branch": (
         "forward",
         "F.silu(self.gate(x)) * self.up(x)",
         "self.gate(x) * F.silu(self.up(x))",
         {"reference"},
     ),
-    "GELU in place of SiLU": ("forward", "F.silu", "F.gelu", {"reference"}),
-    "no activation": ("forward", "F.silu(self.gate(x))", "self.gate(x)", {"reference"}),
+    "GELU in place of SiLU": (
+        "forward",
+        "F.silu",
+        "F.gelu",
+        {"reference"},
+    ),
+    "no activation": (
+        "forward",
+        "F.silu(self.gate(x))",
+        "self.gate(x)",
+        {"reference"},
+    ),
     "mean over the tokens taken off": (
         "forward",
         "self.up(x)",
@@ -155,7 +186,8 @@ EDITS = {
     ),
 }
 MUTATIONS = {
-    name: (variant(SUBJECT, *edit), breaks) for name, (*edit, breaks) in EDITS.items()
+    name: (variant(SUBJECT, *edit), breaks)
+    for name, (*edit, breaks) in EDITS.items()
 }
 for name, (broken, _) in MUTATIONS.items():
     print(name)

@@ -40,11 +40,15 @@ class FlexibleAttention(nn.Module):
 
     def split(self, y, x):  # (B, T, H h) -> (B, H, T, h)
         h = self.head_width
-        return y.view(x.size(0), x.size(1), self.heads, h).transpose(1, 2)
+        return y.view(x.size(0), x.size(1), self.heads, h).transpose(
+            1, 2
+        )
 
     def scores(self, x):  # (B, T, d) -> (B, H, T, T)
         q, k = self.split(self.q(x), x), self.split(self.k(x), x)
-        future = torch.ones(x.size(1), x.size(1), dtype=torch.bool).triu(1)
+        future = torch.ones(
+            x.size(1), x.size(1), dtype=torch.bool
+        ).triu(1)
         scores = q @ k.transpose(-1, -2) / self.head_width**0.5
         return scores.masked_fill(future, float("-inf"))
 
@@ -66,7 +70,9 @@ rows, tokens = 2, 5
 
 def an_input():
     generator = torch.Generator().manual_seed(1)
-    return torch.randn(rows, tokens, width, dtype=torch.float64, generator=generator)
+    return torch.randn(
+        rows, tokens, width, dtype=torch.float64, generator=generator
+    )
 
 
 def made(kind):
@@ -82,7 +88,9 @@ def weights(kind):
 def shapes(kind):
     part, x = made(kind), an_input()
     found = tuple(part.scores(x).shape), tuple(part(x).shape)
-    assert found == ((2, 3, 5, 5), (2, 5, 10)), f"scores and output have shapes {found}"
+    assert found == ((2, 3, 5, 5), (2, 5, 10)), (
+        f"scores and output have shapes {found}"
+    )
 
 
 def causality(kind):
@@ -90,7 +98,9 @@ def causality(kind):
     changed = x.clone()
     changed[:, -1] += 1
     moved = (part(changed) - part(x))[:, :-1].abs().max().item()
-    assert moved == 0, f"outputs before the changed token moved by {moved:.2f}"
+    assert moved == 0, (
+        f"outputs before the changed token moved by {moved:.2f}"
+    )
 
 
 def reference(kind):
@@ -111,10 +121,15 @@ def reference(kind):
 
 
 SUBJECT = FlexibleAttention
-CHECKS = {check.__name__: check for check in (weights, shapes, causality, reference)}
-print(failures(CHECKS, SUBJECT))
+CHECKS = {
+    check.__name__: check
+    for check in (weights, shapes, causality, reference)
+}
+print(failures(CHECKS, SUBJECT) or "nothing fails")
 count = sum(weight.numel() for weight in made(SUBJECT).parameters())
-derived = 4 * width * width  # if the heads together were as wide as the stream
+derived = (
+    4 * width * width
+)  # if the heads together were as wide as the stream
 
 # %% [markdown]
 # `failures` runs all checks and collects what they raise: nothing. The part holds [480](claim:count) weights, $4\cdot
@@ -140,8 +155,18 @@ EDITS = {
         "h = x.size(-1) // self.heads",
         {"shapes", "causality", "reference"},
     ),
-    "mask off": ("scores", "triu(1)", "triu(x.size(1))", {"causality", "reference"}),
-    "mask one token late": ("scores", "triu(1)", "triu(2)", {"causality", "reference"}),
+    "mask off": (
+        "scores",
+        "triu(1)",
+        "triu(x.size(1))",
+        {"causality", "reference"},
+    ),
+    "mask one token late": (
+        "scores",
+        "triu(1)",
+        "triu(2)",
+        {"causality", "reference"},
+    ),
     "scale by the width of the model": (
         "scores",
         "self.head_width**0.5",
@@ -156,7 +181,8 @@ EDITS = {
     ),
 }
 MUTATIONS = {
-    name: (variant(SUBJECT, *edit), breaks) for name, (*edit, breaks) in EDITS.items()
+    name: (variant(SUBJECT, *edit), breaks)
+    for name, (*edit, breaks) in EDITS.items()
 }
 for name, (broken, _) in MUTATIONS.items():
     print(name)

@@ -24,8 +24,18 @@ from decoder.model import INIT_STD, Decoder
 from decoder.mutation import edited, failures
 
 layers, vocab, tokens, seeds = 12, 61, 16, 5
-PLAIN = {"gated": False, "activation": "relu", "norm": "layer", "hidden": 128}
-GATED = {"gated": True, "activation": "silu", "norm": "rms", "hidden": 85}
+PLAIN = {
+    "gated": False,
+    "activation": "relu",
+    "norm": "layer",
+    "hidden": 128,
+}
+GATED = {
+    "gated": True,
+    "activation": "silu",
+    "norm": "rms",
+    "hidden": 85,
+}
 SETTINGS = {  # the parts, and whether matrices start as Glorot and Bengio proposed
     "plain, Xavier": (PLAIN, True),
     f"plain, std {INIT_STD}": (PLAIN, False),
@@ -36,9 +46,19 @@ SETTINGS = {  # the parts, and whether matrices start as Glorot and Bengio propo
 def stack(placement, setting="plain, Xavier", seed=0, depth=layers):
     parts, xavier = SETTINGS[setting]
     torch.manual_seed(seed)
-    sizes = {"vocab": vocab, "context": tokens, "width": 32, "heads": 4, "kv_heads": 4}
+    sizes = {
+        "vocab": vocab,
+        "context": tokens,
+        "width": 32,
+        "heads": 4,
+        "kv_heads": 4,
+    }
     config = Config(
-        layers=depth, norm_placement=placement, tied=False, **sizes, **parts
+        layers=depth,
+        norm_placement=placement,
+        tied=False,
+        **sizes,
+        **parts,
     )
     model = Decoder(config).double()
     for module in model.modules() if xavier else ():
@@ -64,7 +84,8 @@ def gradient_norms(model, ids, targets):
     model.zero_grad()
     loss(model, ids, targets).backward()
     return {
-        name: weight.grad.norm().item() for name, weight in model.named_parameters()
+        name: weight.grad.norm().item()
+        for name, weight in model.named_parameters()
     }
 
 
@@ -81,13 +102,18 @@ def gradient_norms(model, ids, targets):
 # %%
 def every_tensor(measure):
     model = stack("pre", depth=2)
-    missing = dict(model.named_parameters()).keys() - measure(model, *batch()).keys()
+    missing = (
+        dict(model.named_parameters()).keys()
+        - measure(model, *batch()).keys()
+    )
     assert not missing, f"not measured: {', '.join(sorted(missing))}"
 
 
 def finite_difference(measure):
     model, step = stack("pre", depth=2), 1e-4
-    weight = dict(model.named_parameters())["blocks.1.feed_forward.up.weight"]
+    weight = dict(model.named_parameters())[
+        "blocks.1.feed_forward.up.weight"
+    ]
     found = measure(model, *batch())["blocks.1.feed_forward.up.weight"]
     direction = torch.autograd.grad(loss(model, *batch()), weight)[0]
     direction /= direction.norm()
@@ -104,17 +130,28 @@ def finite_difference(measure):
 
 def total(measure):
     model = stack("pre", depth=2)
-    found = sum(norm**2 for norm in measure(model, *batch()).values()) ** 0.5
-    every = torch.autograd.grad(loss(model, *batch()), list(model.parameters()))
-    expected = torch.cat([part.flatten() for part in every]).norm().item()
-    assert abs(found / expected - 1) < 1e-9, f"together {found:.3f}, not {expected:.3f}"
+    found = (
+        sum(norm**2 for norm in measure(model, *batch()).values())
+        ** 0.5
+    )
+    every = torch.autograd.grad(
+        loss(model, *batch()), list(model.parameters())
+    )
+    expected = (
+        torch.cat([part.flatten() for part in every]).norm().item()
+    )
+    assert abs(found / expected - 1) < 1e-9, (
+        f"together {found:.3f}, not {expected:.3f}"
+    )
 
 
 def repeatable(measure):
     model = stack("pre", depth=2)
     first, second = measure(model, *batch()), measure(model, *batch())
     times = max(second[name] / first[name] for name in first)
-    assert times == 1, f"the second measurement is {times:.1f} times the first"
+    assert times == 1, (
+        f"the second measurement is {times:.1f} times the first"
+    )
 
 
 SUBJECT = gradient_norms
@@ -122,7 +159,7 @@ CHECKS = {
     check.__name__: check
     for check in (every_tensor, finite_difference, total, repeatable)
 }
-print(failures(CHECKS, SUBJECT))
+print(failures(CHECKS, SUBJECT) or "nothing fails")
 
 # %% [markdown]
 # ## Break it
@@ -130,7 +167,11 @@ print(failures(CHECKS, SUBJECT))
 # %%
 CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
 EDITS = {
-    "gradients not cleared": ("model.zero_grad()", "pass", {"repeatable"}),
+    "gradients not cleared": (
+        "model.zero_grad()",
+        "pass",
+        {"repeatable"},
+    ),
     "matrices only": (
         "model.named_parameters()",
         "model.named_parameters() if weight.ndim > 1",
@@ -153,7 +194,8 @@ EDITS = {
     ),
 }
 MUTATIONS = {
-    name: (edited(SUBJECT, *edit), breaks) for name, (*edit, breaks) in EDITS.items()
+    name: (edited(SUBJECT, *edit), breaks)
+    for name, (*edit, breaks) in EDITS.items()
 }
 for name, (broken, _) in MUTATIONS.items():
     print(name)
@@ -175,9 +217,14 @@ for name, (broken, _) in MUTATIONS.items():
 def by_layer(placement, setting):
     rows = []
     for seed in range(seeds):
-        norms = gradient_norms(stack(placement, setting, seed), *batch(seed))
+        norms = gradient_norms(
+            stack(placement, setting, seed), *batch(seed)
+        )
         rows.append(
-            [norms[f"blocks.{i}.feed_forward.up.weight"] for i in range(layers)]
+            [
+                norms[f"blocks.{i}.feed_forward.up.weight"]
+                for i in range(layers)
+            ]
         )
     return torch.tensor(rows)  # (seeds, L)
 
@@ -197,17 +244,23 @@ for name, norms in measured.items():
     )
 
 # %% alt="Three panels of gradient norm against layer. Plain, Xavier: pre-norm falls, post-norm rises a little. Plain, small start: both level, post-norm far below. Gated, Xavier: both fall." caption="Each panel has the same two placements. Compare the direction of the lines from panel to panel; bands span the seeds."
-_, panels = plt.subplots(1, 3, figsize=(7.5, 3), sharex=True)
+_, panels = plt.subplots(1, 3, figsize=(7.5, 3), layout="constrained")
 for panel, setting in zip(panels, SETTINGS, strict=True):
     for placement, mark in (("pre", "o"), ("post", "s")):
         norms = measured[setting, placement]
         low, high = norms.min(0).values, norms.max(0).values
-        panel.fill_between(range(1, layers + 1), low, high, alpha=0.25, linewidth=0)
-        panel.plot(range(1, layers + 1), norms.mean(0), marker=mark, label=placement)
+        panel.fill_between(
+            range(1, layers + 1), low, high, alpha=0.25, linewidth=0
+        )
+        panel.plot(
+            range(1, layers + 1),
+            norms.mean(0),
+            marker=mark,
+            label=placement,
+        )
     panel.set(title=setting, xlabel="layer", yscale="log")
 panels[0].set_ylabel("gradient norm")
 panels[0].legend()
-plt.tight_layout()
 
 # %% [markdown]
 # With the plain part and the Xavier start it is as the literature has it: from the first layer to the last the

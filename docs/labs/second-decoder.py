@@ -52,7 +52,9 @@ class Attention(nn.Module):
             part.view(B, T, self.heads, d // self.heads).transpose(1, 2)
             for part in self.qkv(x).split(d, dim=2)
         )
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)  # (B, H, T, h)
+        y = F.scaled_dot_product_attention(
+            q, k, v, is_causal=True
+        )  # (B, H, T, h)
         return self.out(y.transpose(1, 2).reshape(B, T, d))
 
 
@@ -71,8 +73,14 @@ class Block(nn.Module):
 
     def __init__(self, width, heads):
         super().__init__()
-        self.norm_1, self.attention = Norm(width), self.attention_part(width, heads)
-        self.norm_2, self.feed_forward = Norm(width), self.feed_forward_part(width)
+        self.norm_1, self.attention = (
+            Norm(width),
+            self.attention_part(width, heads),
+        )
+        self.norm_2, self.feed_forward = (
+            Norm(width),
+            self.feed_forward_part(width),
+        )
 
     def forward(self, x):
         x = x + self.attention(self.norm_1(x))
@@ -88,7 +96,9 @@ class Small(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(vocab, width)
         self.places = nn.Embedding(context, width)
-        self.blocks = nn.Sequential(*[self.block(width, heads) for _ in range(layers)])
+        self.blocks = nn.Sequential(
+            *[self.block(width, heads) for _ in range(layers)]
+        )
         self.norm = Norm(width)
         self.head = nn.Linear(width, vocab, bias=False)
         self.tokens.weight = self.head.weight
@@ -116,7 +126,9 @@ ids = torch.tensor([[1, 4, 2, 0]])  # (B, T)
 def made(kind, **changes):
     torch.manual_seed(0)
     model = kind(**sizes | changes).double()
-    for weight in {id(weight): weight for weight in model.parameters()}.values():
+    for weight in {
+        id(weight): weight for weight in model.parameters()
+    }.values():
         nn.init.normal_(weight, std=0.5)
     return model
 
@@ -146,17 +158,25 @@ def prefix(kind):
 def gradients(kind):
     model = made(kind)
     model(ids).square().sum().backward()
-    unused = [name for name, weight in model.named_parameters() if weight.grad is None]
+    unused = [
+        name
+        for name, weight in model.named_parameters()
+        if weight.grad is None
+    ]
     assert not unused, f"no gradient: {', '.join(unused)}"
 
 
 def serial(kind):
     block = made(kind).blocks[0]
-    x = torch.randn(1, 4, block.norm_1.weight.numel(), dtype=torch.float64)
+    x = torch.randn(
+        1, 4, block.norm_1.weight.numel(), dtype=torch.float64
+    )
     middle = x + block.attention(block.norm_1(x))
     expected = middle + block.feed_forward(block.norm_2(middle))
     gap = (block(x) - expected).abs().max().item()
-    assert gap < 1e-12, f"the serial formula gives something else, by {gap:.2f}"
+    assert gap < 1e-12, (
+        f"the serial formula gives something else, by {gap:.2f}"
+    )
 
 
 def refusal(kind):
@@ -172,8 +192,11 @@ CHECKS = {
     check.__name__: check
     for check in (count, identity, prefix, gradients, serial, refusal)
 }
-print(failures(CHECKS, SUBJECT))
-total, in_plain = size(made(Small)), size(made(Small).blocks[0].feed_forward)
+print(failures(CHECKS, SUBJECT) or "nothing fails")
+total, in_plain = (
+    size(made(Small)),
+    size(made(Small).blocks[0].feed_forward),
+)
 
 # %% [markdown]
 # The decoder has [1,872](claim:total) parameters, of which the feed-forward part holds
@@ -198,7 +221,9 @@ class Gated(nn.Module):
 
 
 def with_block(**changes):
-    return type("Small", (Small,), {"block": type("Block", (Block,), changes)})
+    return type(
+        "Small", (Small,), {"block": type("Block", (Block,), changes)}
+    )
 
 
 parallel = variant(
@@ -210,16 +235,26 @@ parallel = variant(
 TIE = "self.tokens.weight = self.head.weight"
 CLONE = "self.tokens.weight = nn.Parameter(self.head.weight.detach().clone())"
 untied = variant(Small, "__init__", TIE, CLONE)
-unguarded = variant(Attention, "__init__", "if width % heads:", "if False:")
-unmasked = variant(Attention, "forward", "is_causal=True", "is_causal=False")
+unguarded = variant(
+    Attention, "__init__", "if width % heads:", "if False:"
+)
+unmasked = variant(
+    Attention, "forward", "is_causal=True", "is_causal=False"
+)
 MUTATIONS = {
     "both branches read one norm": (
         with_block(forward=parallel.forward),
         {"gradients", "serial"},
     ),
     "untied by a clone": (untied, {"count", "identity"}),
-    "gated feed-forward part": (with_block(feed_forward_part=Gated), set()),
-    "guard deleted": (with_block(attention_part=unguarded), {"refusal"}),
+    "gated feed-forward part": (
+        with_block(feed_forward_part=Gated),
+        set(),
+    ),
+    "guard deleted": (
+        with_block(attention_part=unguarded),
+        {"refusal"},
+    ),
     "mask off": (with_block(attention_part=unmasked), {"prefix"}),
 }
 for name, (broken, _) in MUTATIONS.items():
@@ -229,8 +264,13 @@ for name, (broken, _) in MUTATIONS.items():
         print(f"    {check}\n        {message}")
     if not found:
         print("    nothing fails")
-broken_parallel, in_gated = MUTATIONS["both branches read one norm"][0], size(Gated(12))
-moved = (made(broken_parallel)(ids) - made(Small)(ids)).abs().max().item()
+broken_parallel, in_gated = (
+    MUTATIONS["both branches read one norm"][0],
+    size(Gated(12)),
+)
+moved = (
+    (made(broken_parallel)(ids) - made(Small)(ids)).abs().max().item()
+)
 in_untied = size(made(untied))
 
 # %% [markdown]
@@ -264,7 +304,9 @@ equal = torch.equal(clone.tokens.weight, clone.head.weight)
 late = Small(**sizes)
 late.tokens.weight = nn.Parameter(late.head.weight.detach().clone())
 equal_late = torch.equal(late.tokens.weight, late.head.weight)
-print(f"cloned in the constructor: equal {equal}; cloned after it: equal {equal_late}")
+print(
+    f"cloned in the constructor: equal {equal}; cloned after it: equal {equal_late}"
+)
 
 # %% [markdown]
 # Equal, [no](claim:equal): the initialization below the line of tying draws each of the two tables anew. They were

@@ -45,7 +45,9 @@ def tiny(decoder):
 
 def ids(tokens=9):
     generator = torch.Generator().manual_seed(1)
-    return torch.randint(vocab, (2, tokens), generator=generator)  # (B, T)
+    return torch.randint(
+        vocab, (2, tokens), generator=generator
+    )  # (B, T)
 
 
 # %% [markdown]
@@ -65,7 +67,9 @@ def causality(decoder):
 
 def gradients(decoder):
     model, some = tiny(decoder), ids()
-    F.cross_entropy(model(some[:, :-1]).flatten(0, 1), some[:, 1:].flatten()).backward()
+    F.cross_entropy(
+        model(some[:, :-1]).flatten(0, 1), some[:, 1:].flatten()
+    ).backward()
     without = [
         name
         for name, weight in model.named_parameters()
@@ -76,7 +80,11 @@ def gradients(decoder):
 
 def formula(V, d, L, H, K, m):
     h = d // H
-    return V * d + L * (2 * d * H * h + 2 * d * K * h + 3 * d * m + 2 * d) + d
+    return (
+        V * d
+        + L * (2 * d * H * h + 2 * d * K * h + 3 * d * m + 2 * d)
+        + d
+    )
 
 
 def count(decoder):
@@ -93,15 +101,20 @@ def tying(decoder):
 
 
 def generation(decoder):
-    found = tuple(decoder.generate(tiny(decoder), ids()[:1, :2], 3).shape)
-    assert found == (1, 5), f"2 tokens and 3 new ones make {found}, not (1, 5)"
+    found = tuple(
+        decoder.generate(tiny(decoder), ids()[:1, :2], 3).shape
+    )
+    assert found == (1, 5), (
+        f"2 tokens and 3 new ones make {found}, not (1, 5)"
+    )
 
 
 SUBJECT = edited_decoder()
 CHECKS = {
-    check.__name__: check for check in (causality, gradients, count, tying, generation)
+    check.__name__: check
+    for check in (causality, gradients, count, tying, generation)
 }
-print(failures(CHECKS, SUBJECT))
+print(failures(CHECKS, SUBJECT) or "nothing fails")
 with torch.device("meta"):
     design = SUBJECT.Decoder(SUBJECT.Config())
 in_design = sum(weight.numel() for weight in design.parameters())
@@ -120,7 +133,12 @@ in_tiny = sum(weight.numel() for weight in tiny(SUBJECT).parameters())
 # %%
 CLONE = "self.head.weight = nn.Parameter(self.embedding.weight.detach().clone())"
 EDITS = {
-    "mask off": ("attention", "is_causal=causal", "is_causal=False", {"causality"}),
+    "mask off": (
+        "attention",
+        "is_causal=causal",
+        "is_causal=False",
+        {"causality"},
+    ),
     "final norm left out": (
         "model",
         "self.embedding_out(self.final_norm(x))",
@@ -139,7 +157,12 @@ EDITS = {
         "bias=True)",
         {"count"},
     ),
-    "not tied": ("model", "if config.tied:", "if not config.tied:", {"count", "tying"}),
+    "not tied": (
+        "model",
+        "if config.tied:",
+        "if not config.tied:",
+        {"count", "tying"},
+    ),
     "tied by a clone": (
         "model",
         "self.head.weight = self.embedding.weight",
@@ -166,7 +189,8 @@ EDITS = {
     ),
 }
 MUTATIONS = {
-    name: (edited_decoder(*edit), breaks) for name, (*edit, breaks) in EDITS.items()
+    name: (edited_decoder(*edit), breaks)
+    for name, (*edit, breaks) in EDITS.items()
 }
 for name, (broken, _) in MUTATIONS.items():
     print(name)
@@ -176,7 +200,9 @@ for name, (broken, _) in MUTATIONS.items():
     if not found:
         print("    nobody notices")
 unseen = [
-    name for name, (broken, _) in MUTATIONS.items() if not failures(CHECKS, broken)
+    name
+    for name, (broken, _) in MUTATIONS.items()
+    if not failures(CHECKS, broken)
 ]
 
 # %% [markdown]
@@ -187,7 +213,9 @@ unseen = [
 
 # %%
 whole = SUBJECT.CHECKS
-caught = {name: sorted(MUTATIONS[name][0].failures()) for name in unseen}
+caught = {
+    name: sorted(MUTATIONS[name][0].failures()) for name in unseen
+}
 for name, found in caught.items():
     print(f"{name}: {', '.join(found)}")
 

@@ -41,7 +41,10 @@ class Block(nn.Module):
 
 
 Parallel = variant(
-    Block, "forward", "self.feed_forward_norm(h)", "self.feed_forward_norm(x)"
+    Block,
+    "forward",
+    "self.feed_forward_norm(h)",
+    "self.feed_forward_norm(x)",
 )
 
 # %% [markdown]
@@ -56,7 +59,9 @@ def swap(z):
 
 
 def product(z):
-    return torch.stack([z[..., 0] * z[..., 1], torch.zeros_like(z[..., 0])], -1)
+    return torch.stack(
+        [z[..., 0] * z[..., 1], torch.zeros_like(z[..., 0])], -1
+    )
 
 
 serial, parallel = (
@@ -74,7 +79,8 @@ print(serial, parallel)
 # %%
 one = torch.tensor(1)
 in_series, in_parallel = (
-    kind(lambda z: 2 * z, lambda z: 3 * z)(one).item() for kind in (Block, Parallel)
+    kind(lambda z: 2 * z, lambda z: 3 * z)(one).item()
+    for kind in (Block, Parallel)
 )
 crossing = in_series - in_parallel
 print(in_series, in_parallel, crossing)
@@ -94,11 +100,14 @@ def write_second(z):  # attention writes to the second number only
 
 
 def read_first(z):  # and the feed-forward part looks at the first only
-    return torch.stack([z[..., 0] ** 2, torch.zeros_like(z[..., 0])], -1)
+    return torch.stack(
+        [z[..., 0] ** 2, torch.zeros_like(z[..., 0])], -1
+    )
 
 
 agree = torch.equal(
-    Block(write_second, read_first)(x), Parallel(write_second, read_first)(x)
+    Block(write_second, read_first)(x),
+    Parallel(write_second, read_first)(x),
 )
 print(agree)
 
@@ -124,7 +133,9 @@ def scalar(kind):
 
 def silent_branches(kind):
     found = tuple(kind(torch.zeros_like, torch.zeros_like)(x).tolist())
-    assert found == (2, 0), f"branches that add nothing turn (2, 0) into {found}"
+    assert found == (2, 0), (
+        f"branches that add nothing turn (2, 0) into {found}"
+    )
 
 
 class Nothing(nn.Module):
@@ -134,23 +145,37 @@ class Nothing(nn.Module):
 
 def free_stream(kind):
     found = tuple(kind(swap, product, Nothing)(x).tolist())
-    assert found == (2, 0), f"norms that return nothing turn (2, 0) into {found}"
+    assert found == (2, 0), (
+        f"norms that return nothing turn (2, 0) into {found}"
+    )
 
 
 def every_norm(kind):
     torch.manual_seed(0)
-    block = kind(nn.Linear(4, 4), nn.Linear(4, 4), lambda: nn.RMSNorm(4))
+    block = kind(
+        nn.Linear(4, 4), nn.Linear(4, 4), lambda: nn.RMSNorm(4)
+    )
     block(torch.randn(3, 4)).square().sum().backward()
-    unused = [name for name, weight in block.named_parameters() if weight.grad is None]
+    unused = [
+        name
+        for name, weight in block.named_parameters()
+        if weight.grad is None
+    ]
     assert not unused, f"no gradient: {', '.join(unused)}"
 
 
 SUBJECT = Block
 CHECKS = {
     check.__name__: check
-    for check in (counterexample, scalar, silent_branches, free_stream, every_norm)
+    for check in (
+        counterexample,
+        scalar,
+        silent_branches,
+        free_stream,
+        every_norm,
+    )
 }
-print(failures(CHECKS, SUBJECT))
+print(failures(CHECKS, SUBJECT) or "nothing fails")
 
 # %% [markdown]
 # ## Break it

@@ -2,7 +2,15 @@ from matplotlib import pyplot as plt
 
 from decoder.ablate_result import read_results
 
-PLANS = ("same", "shuffled", "statistic", "gate", "parallel", "tying", "kv-heads")
+PLANS = (
+    "same",
+    "shuffled",
+    "statistic",
+    "gate",
+    "parallel",
+    "tying",
+    "kv-heads",
+)
 
 
 def draw_differences():
@@ -17,7 +25,13 @@ def draw_differences():
     axes.axvline(0, color="C7", linewidth=1)
     for y, (found, _, colour) in enumerate(rows):
         axes.plot(found["interval"], [y, y], color=colour, linewidth=2)
-        axes.plot(found["differences"], [y] * len(found["differences"]), "|", color=colour, markersize=10)
+        axes.plot(
+            found["differences"],
+            [y] * len(found["differences"]),
+            "|",
+            color=colour,
+            markersize=10,
+        )
         axes.plot(found["mean"], y, "o", color=colour, markersize=6)
     axes.set_yticks(range(len(rows)), [label for _, label, _ in rows])
     axes.set(xlabel="difference of held-out loss, nats a byte")

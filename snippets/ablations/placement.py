@@ -14,10 +14,27 @@ def draw_placement():
         for depth in DEPTHS:
             losses = placement.losses(f"{name}, {depth} layers")
             label = name if depth == DEPTHS[0] else None
-            by_depth.plot([depth * shift] * len(losses), losses, marker, color=colour, markersize=5, label=label)
+            by_depth.plot(
+                [depth * shift] * len(losses),
+                losses,
+                marker,
+                color=colour,
+                markersize=5,
+                label=label,
+            )
         for run in placement.variant(f"{name}, 12 layers")["runs"]:
-            curve.plot(run["curve"]["step"], run["curve"]["held_out"], color=colour, linewidth=1.2)
-    by_depth.set(xscale="log", xlabel="layers", ylabel="held-out nats a byte", title="at the end, each run")
+            curve.plot(
+                run["curve"]["step"],
+                run["curve"]["held_out"],
+                color=colour,
+                linewidth=1.2,
+            )
+    by_depth.set(
+        xscale="log",
+        xlabel="layers",
+        ylabel="held-out nats a byte",
+        title="at the end, each run",
+    )
     by_depth.set_xticks(DEPTHS, DEPTHS)
     by_depth.minorticks_off()
     by_depth.legend()

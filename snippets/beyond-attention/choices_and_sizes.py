@@ -21,4 +21,11 @@ print(sizes.format("model", "d", "L", "H", "K", "h", "V", "m/d", "d/L"))
 for name in listed:
     o = families.get(name)
     shape = (o.width, o.layers, o.heads, o.kv_heads, o.head_width, o.vocab)
-    print(sizes.format(name, *shape, f"{o.hidden / o.width:.1f}", f"{o.width / o.layers:.0f}"))
+    print(
+        sizes.format(
+            name,
+            *shape,
+            f"{o.hidden / o.width:.1f}",
+            f"{o.width / o.layers:.0f}",
+        )
+    )

@@ -1,3 +1,5 @@
+from decoder import families
+
 released = [(row.name, row.config) for row in families.RELEASED]
 t5_width, t5_hidden, t5_heads, t5_layers = 1024, 65_536, 128 * 128, 24
 lamda_heads, lamda_width = 128 * 128, 8192
@@ -18,13 +20,20 @@ t5_aspect, xl_aspect = t5_width / t5_layers, xl.width / xl.layers
 palm_head = palm.heads * palm.head_width / palm.width
 lamda_head = lamda_heads / lamda_width
 outliers = {
-    "hidden / width": [("T5-11B", t5_ffn), ("Gemma 7B", families.get("gemma-7b"))],
+    "hidden / width": [
+        ("T5-11B", t5_ffn),
+        ("Gemma 7B", families.get("gemma-7b")),
+    ],
     "heads x head width / width": [
         ("PaLM", palm_head),
         ("LaMDA", lamda_head),
         ("T5-11B", t5_head),
     ],
-    "width / layers": [("GPT-2 XL", xl), ("T5-11B", t5_aspect), ("Command R", command_r)],
+    "width / layers": [
+        ("GPT-2 XL", xl),
+        ("T5-11B", t5_aspect),
+        ("Command R", command_r),
+    ],
     "vocab": [
         ("Llama 2", families.get("Llama-2-7b-hf")),
         ("Gemma 3", families.get("gemma-3-12b-pt")),

@@ -4,16 +4,37 @@ from decoder.budget import kv_cache, parameters
 from decoder.config import Config
 from decoder.solve import valid_kv_heads
 
-variants = [Config(kv_heads=count) for count in valid_kv_heads(Config().heads)]
+variants = [
+    Config(kv_heads=count) for count in valid_kv_heads(Config().heads)
+]
 choices = [str(variant.kv_heads) for variant in variants]
 figure, panels = plt.subplots(1, 2, figsize=(7.5, 3.4))
 for panel, title, color, form, sizes in (
-    (panels[0], "parameters, millions", "C0", ".2f", [parameters(v).total / 10**6 for v in variants]),
-    (panels[1], "cache for a token, KiB", "C1", "g", [kv_cache(v).bytes_per_token / 2**10 for v in variants]),
+    (
+        panels[0],
+        "parameters, millions",
+        "C0",
+        ".2f",
+        [parameters(v).total / 10**6 for v in variants],
+    ),
+    (
+        panels[1],
+        "cache for a token, KiB",
+        "C1",
+        "g",
+        [kv_cache(v).bytes_per_token / 2**10 for v in variants],
+    ),
 ):
     panel.bar(choices, sizes, color=color)
     for place, size in enumerate(sizes):
-        panel.text(place, size * 1.01, f"{size:{form}}", ha="center", va="bottom", fontsize=8)
+        panel.text(
+            place,
+            size * 1.01,
+            f"{size:{form}}",
+            ha="center",
+            va="bottom",
+            fontsize=8,
+        )
     panel.set(ylim=(0, 1.1 * max(sizes)), xlabel="key/value heads K")
     panel.set_title(title, fontsize=11)
     panel.grid(False, axis="x")

@@ -10,7 +10,12 @@ for axis, (start, end) in ((whole, (-4, 4)), (lobe, (-4, 0.6))):
         axis.plot(inputs, f(inputs), label=name)
         if name != "ReLU":
             low = f(inputs).argmin()
-            axis.plot(inputs[low], f(inputs)[low], "o", color=axis.lines[-1].get_color())
+            axis.plot(
+                inputs[low],
+                f(inputs)[low],
+                "o",
+                color=axis.lines[-1].get_color(),
+            )
     axis.set_xlabel("z")
 whole.legend()
 lobe.set(ylim=(-0.32, 0.3))

@@ -5,7 +5,9 @@ from decoder.budget import kv_cache
 
 contexts = [2**power for power in range(8, 21)]
 curves = {
-    "Llama 3 8B with K = 32": families.get("Meta-Llama-3-8B").replace(kv_heads=32),
+    "Llama 3 8B with K = 32": families.get("Meta-Llama-3-8B").replace(
+        kv_heads=32
+    ),
     "Llama 3 8B, K = 8": families.get("Meta-Llama-3-8B"),
     "DeepSeek-V3, a latent": families.get("DeepSeek-V3"),
     "Mistral 7B v0.1, window": families.get("Mistral-7B-v0.1"),

@@ -6,7 +6,10 @@ from decoder.config import Config
 layouts = [Config(kv_heads=count) for count in (12, 4, 1)]
 bytes_per_token = [kv_cache(layout).bytes_per_token for layout in layouts]
 names = ["multi-head", "grouped-query", "multi-query"]
-labels = [f"{name}\nK = {layout.kv_heads}" for name, layout in zip(names, layouts, strict=True)]
+labels = [
+    f"{name}\nK = {layout.kv_heads}"
+    for name, layout in zip(names, layouts, strict=True)
+]
 
 figure, (maps, bars) = plt.subplots(
     1, 2, figsize=(7.5, 3.9), width_ratios=(2.2, 1), sharey=True
@@ -19,10 +22,18 @@ for row, layout in enumerate(layouts):
         for query in range(pair * group, (pair + 1) * group):
             maps.plot([query, centre], [top, bottom], color="C3", linewidth=1)
         maps.plot(centre, bottom, "s", color="C1", markersize=9)
-    maps.plot(range(layout.heads), [top] * layout.heads, "o", color="C0", markersize=8)
+    maps.plot(
+        range(layout.heads),
+        [top] * layout.heads,
+        "o",
+        color="C0",
+        markersize=8,
+    )
 maps.set(xticks=[], yticks=[0, -1, -2], ylim=(-2.5, 0.6))
 maps.set_yticklabels(labels)
-maps.set_title("query heads (dots) read\nkey/value heads (squares)", fontsize=11)
+maps.set_title(
+    "query heads (dots) read\nkey/value heads (squares)", fontsize=11
+)
 maps.grid(False)
 for side in ("left", "bottom"):
     maps.spines[side].set_visible(False)

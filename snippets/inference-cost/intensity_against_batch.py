@@ -15,7 +15,11 @@ def prefill_line(context):
 
 
 figure, axes = plt.subplots(figsize=(6.5, 5.4))
-for colour, name, kv_heads in (("C0", "MHA", 32), ("C1", "GQA, K = 8", 8), ("C2", "MQA", 1)):
+for colour, name, kv_heads in (
+    ("C0", "MHA", 32),
+    ("C1", "GQA, K = 8", 8),
+    ("C2", "MQA", 1),
+):
     for style, context in (("-", 2048), ("--", 8192)):
         axes.plot(
             batches, decode_line(context, kv_heads), style,
@@ -24,7 +28,9 @@ for colour, name, kv_heads in (("C0", "MHA", 32), ("C1", "GQA, K = 8", 8), ("C2"
 axes.plot(batches, prefill_line(2048), color="C3", label="prefill, T = 2,048")
 axes.set(xlabel="batch B", ylabel="operations per value moved")
 axes.set(xscale="log", yscale="log")
-axes.set_xticks([1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1,024"])
+axes.set_xticks(
+    [1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1,024"]
+)
 axes.set_yticks([1, 10, 100], ["1", "10", "100"])
 axes.minorticks_off()
 axes.set_ylim(0.3, 500)

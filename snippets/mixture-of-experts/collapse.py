@@ -1,5 +1,7 @@
 import torch
 import torch.nn.functional as F
+
+from decoder.config import Config, Experts
 from decoder.survey.expert_balance import balance_loss, update_selection_bias
 from decoder.survey.mixture_of_experts import MixtureOfExperts
 
@@ -11,10 +13,15 @@ def largest_share(remedy, seed):
     """The share of the busiest expert, step by step."""
     torch.manual_seed(seed)
     biased = remedy == "selection bias"
-    chosen = dict(scores="sigmoid", normalised=False, selection_bias=biased)
+    chosen = {
+        "scores": "sigmoid",
+        "normalised": False,
+        "selection_bias": biased,
+    }
     moe = MixtureOfExperts(toy, Experts(kinds, 1, hidden=6, **chosen))
     optimizer = torch.optim.AdamW(moe.parameters(), lr=0.02, weight_decay=0)
-    task = torch.Generator().manual_seed(100)  # the same for every seed and remedy
+    # the same task for every seed and remedy
+    task = torch.Generator().manual_seed(100)
     centres = torch.randn(kinds, width, generator=task)
     maps = torch.randn(kinds, width, width, generator=task) / width**0.5
     shares = []

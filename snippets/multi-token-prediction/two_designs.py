@@ -4,12 +4,13 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(7.5, 4.2))
 
 
 def box(panel, x, y, text, color):
-    style = dict(boxstyle="round,pad=0.25", facecolor="none", edgecolor=color)
+    style = {"boxstyle": "round,pad=0.25", "facecolor": "none"}
+    style["edgecolor"] = color
     panel.text(x, y, text, ha="center", va="center", fontsize=9, bbox=style)
 
 
 def arrow(panel, start, end, gap=11):
-    how = dict(arrowstyle="->", shrinkA=gap, shrinkB=gap)
+    how = {"arrowstyle": "->", "shrinkA": gap, "shrinkB": gap}
     panel.annotate("", end, start, arrowprops=how)
 
 
@@ -25,7 +26,9 @@ left.set_title("parallel heads")
 
 for step, x in enumerate((0, 2, 4)):
     box(right, x, 0, f"token t + {step}" if step else "token t", "C7")
-    box(right, x, 2.2, "module" if step else "decoder", "C1" if step else "C0")
+    box(
+        right, x, 2.2, "module" if step else "decoder", "C1" if step else "C0"
+    )
     box(right, x, 4.4, f"t + {step + 1}", "C2")
     arrow(right, (x, 0), (x, 2.2))
     arrow(right, (x, 2.2), (x, 4.4))

@@ -1,4 +1,4 @@
-"""A serial and a parallel block with toy branches, and what flows through each for one vector."""
+"""A serial and a parallel block with toy branches, and what flows in each."""
 
 import torch
 from matplotlib import pyplot as plt
@@ -7,22 +7,47 @@ from decoder.norms import layer_norm
 
 
 def shown(vector):
-    return "(" + ", ".join(f"{value:.3g}".replace("-", "−") for value in vector.tolist()) + ")"
+    return (
+        "("
+        + ", ".join(
+            f"{value:.3g}".replace("-", "−") for value in vector.tolist()
+        )
+        + ")"
+    )
 
 
 def box(axes, x, y, text, colour):
-    style = {"boxstyle": "square,pad=0.4", "facecolor": "none", "edgecolor": colour, "linewidth": 1.8}
+    style = {
+        "boxstyle": "square,pad=0.4",
+        "facecolor": "none",
+        "edgecolor": colour,
+        "linewidth": 1.8,
+    }
     axes.text(x, y, text, ha="center", va="center", bbox=style)
 
 
 def arrow(axes, *points, colour="C3", dashed=False):
-    style = {"color": colour, "linewidth": 1.6, "linestyle": "--" if dashed else "-"}
+    style = {
+        "color": colour,
+        "linewidth": 1.6,
+        "linestyle": "--" if dashed else "-",
+    }
     axes.plot(*zip(*points, strict=True), **style)
-    axes.annotate("", points[-1], points[-2], arrowprops={"arrowstyle": "->", **style})
+    axes.annotate(
+        "", points[-1], points[-2], arrowprops={"arrowstyle": "->", **style}
+    )
 
 
 def add(axes, y):
-    axes.plot(0, y, "o", markersize=16, markerfacecolor="none", markeredgecolor="C3", markeredgewidth=1.6)
+    axes.plot(
+        0,
+        y,
+        "o",
+        markersize=16,
+        markerfacecolor="none",
+        markeredgecolor="C3",
+        markeredgewidth=1.6,
+    )
     axes.text(0, y, "+", ha="center", va="center", fontsize=13)
 
 
@@ -32,7 +57,9 @@ def draw_two_blocks():
     between = start + keep_first * layer_norm(start, 1e-6)
     values = {
         "serial": between + layer_norm(between, 1e-6),
-        "parallel": start + keep_first * layer_norm(start, 1e-6) + layer_norm(start, 1e-6),
+        "parallel": start
+        + keep_first * layer_norm(start, 1e-6)
+        + layer_norm(start, 1e-6),
     }
 
     _, (serial, parallel) = plt.subplots(1, 2, figsize=(7.5, 5.0))
@@ -65,8 +92,18 @@ def draw_two_blocks():
     arrow(parallel, (1.6, 5.25), (1.6, 8.4))
     arrow(parallel, (3.4, 5.25), (3.4, 8.4), (0.3, 8.4))
     add(parallel, 8.4)
-    arrow(parallel, (1.65, 6.2), (2.6, 6.2), (2.6, 3.5), (3.35, 3.5), colour="C1", dashed=True)
-    parallel.text(2.5, 6.55, "this edge is gone", color="C1", ha="center", fontsize=10)
+    arrow(
+        parallel,
+        (1.65, 6.2),
+        (2.6, 6.2),
+        (2.6, 3.5),
+        (3.35, 3.5),
+        colour="C1",
+        dashed=True,
+    )
+    parallel.text(
+        2.5, 6.55, "this edge is gone", color="C1", ha="center", fontsize=10
+    )
 
 
 draw_two_blocks()

@@ -1,4 +1,4 @@
-"""The loss and the z-loss of one set of scores, as all of them are shifted together."""
+"""The loss and the z-loss of one set of scores under a common shift."""
 
 import torch
 from matplotlib import pyplot as plt
@@ -19,7 +19,9 @@ def draw_common_shift():
     for axes in (left, right):
         axes.axvline(lowest, color="C3", linewidth=1, linestyle=":")
         axes.set_xlabel("common shift of all scores")
-    right.annotate("log Z = 0", (lowest, 0.03), (lowest + 1.5, 0.042), fontsize=10)
+    right.annotate(
+        "log Z = 0", (lowest, 0.03), (lowest + 1.5, 0.042), fontsize=10
+    )
 
 
 draw_common_shift()

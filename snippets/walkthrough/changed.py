@@ -7,7 +7,7 @@ program = one_file()
 
 
 def changed(old, new):
-    """The one-file program with one stretch of its text replaced, as a module."""
+    """The one-file program, as a module, with a stretch of text replaced."""
     if program.count(old) != 1:
         raise ValueError(f"{old!r} must stand once in the program")
     module = ModuleType("architecture")

@@ -20,12 +20,38 @@ def draw(axes, mask):
     """Each row's visible stretches as rectangles of one path."""
     corners = []
     for row, seen in enumerate(mask.tolist()):
-        starts = [j for j in range(tokens) if seen[j] and (j == 0 or not seen[j - 1])]
-        ends = [j + 1 for j in range(tokens) if seen[j] and (j == tokens - 1 or not seen[j + 1])]
+        starts = [
+            j
+            for j in range(tokens)
+            if seen[j] and (j == 0 or not seen[j - 1])
+        ]
+        ends = [
+            j + 1
+            for j in range(tokens)
+            if seen[j] and (j == tokens - 1 or not seen[j + 1])
+        ]
         for a, b in zip(starts, ends, strict=True):
-            corners.append(Path([(a, row), (b, row), (b, row + 0.9), (a, row + 0.9), (a, row)]))
-    axes.add_patch(PathPatch(Path.make_compound_path(*corners), color="C0", linewidth=0))
-    axes.set(xlim=(0, tokens), ylim=(tokens, 0), xticks=[], yticks=[], aspect="equal")
+            corners.append(
+                Path(
+                    [
+                        (a, row),
+                        (b, row),
+                        (b, row + 0.9),
+                        (a, row + 0.9),
+                        (a, row),
+                    ]
+                )
+            )
+    axes.add_patch(
+        PathPatch(Path.make_compound_path(*corners), color="C0", linewidth=0)
+    )
+    axes.set(
+        xlim=(0, tokens),
+        ylim=(tokens, 0),
+        xticks=[],
+        yticks=[],
+        aspect="equal",
+    )
 
 
 figure, grid = plt.subplots(2, len(columns), figsize=(7.5, 3.2))

@@ -14,7 +14,8 @@ import click
 from claims.check import check
 from claims.finding import show_all
 from claims.fix import apply, plan
-from claims.inputs import Trace, trace
+from claims.inputs import Trace, record, trace
+from claims.offline import OfflineError, install
 from claims.project import Project, ProjectError, find
 from claims.prove import prove
 from claims.report import Report, summary
@@ -134,15 +135,29 @@ def prove_command(paths: tuple[str, ...], with_inputs: bool) -> None:
             click.echo(f"{_at(project, survivor.place)}: survivor: {survivor.old} may become {survivor.new}")
         click.echo(f"{proof.mutants:,} changes of {proof.claims:,} literals, {len(proof.survivors):,} unnoticed")
         found = trace(report, runner) if with_inputs else Trace()
+    if with_inputs:
+        record(report, found)
     for shown in show_all(found.findings, project.root, _relative(project)):
         click.echo(shown)
     if with_inputs:
-        click.echo(f"{found.numbers:,} computed numbers under {found.inputs:,} inputs raised; {_findings(found)}")
+        left = f", {found.untraced:,} not traced" if found.untraced else ""
+        click.echo(f"{found.numbers:,} computed numbers under {found.inputs:,} inputs raised{left}; {_findings(found)}")
     sys.exit(1 if proof.survivors or found.findings else 0)
 
 
 def _findings(found: Trace) -> str:
     return f"{len(found.findings):,} finding{'' if len(found.findings) == 1 else 's'}"
+
+
+@main.command()
+@click.argument("site", type=click.Path(path_type=Path, exists=True, file_okay=False))
+def offline(site: Path) -> None:
+    """Make a built SITE (with use_directory_urls: false) work from its folder, search included, without a server."""
+    try:
+        pages = install(site)
+    except OfflineError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"{site}: {pages} pages work as files; open {site / 'index.html'}")
 
 
 if __name__ == "__main__":

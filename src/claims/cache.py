@@ -33,10 +33,13 @@ def environment_salt(preload: Iterable[str] = ()) -> str:
 
 
 class Cache:
-    """Results of pages below `root`, kept in `folder`; `salt` stands for everything that is not in the repository."""
+    """Results of pages below `root`, kept in `folder`; `salt` stands for everything that is not in the repository.
 
-    def __init__(self, folder: Path, root: Path, salt: str) -> None:
-        self.folder, self.root, self.salt = folder, root, salt
+    `build` names the build that results are computed in. With `own`, results of no other build are taken.
+    """
+
+    def __init__(self, folder: Path, root: Path, salt: str, build: str = "", own: bool = False) -> None:
+        self.folder, self.root, self.salt, self.build, self.own = folder, root, salt, build, own
 
     def get(self, program: Program) -> Result | None:
         """The result of the same program, if every file that it opened is as it was."""
@@ -46,6 +49,8 @@ class Cache:
             if checksum != _sha256(key, entry):
                 return None
             data = json.loads(entry)
+            if self.own and data["build"] != self.build:
+                return None
             if any(self._state(name) != state for name, state in data["files"].items()):
                 return None
             return Result.from_json(data["result"])
@@ -60,7 +65,7 @@ class Cache:
             return False
         key = self._key(program)
         files = {name: self._state(name) for name in result.files}
-        entry = json.dumps({"files": files, "result": result.to_json()})
+        entry = json.dumps({"build": self.build, "files": files, "result": result.to_json()})
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._write(self._path(program, key), f"{_sha256(key, entry)}\n{entry}")
@@ -68,6 +73,11 @@ class Cache:
         except OSError:
             return False
         return True
+
+    def fingerprint(self, program: Program, names: Iterable[str]) -> str:
+        """A digest of a program and of files that it opened, the same on every machine."""
+        package = os.path.relpath(Path(__file__).parent, self.root).replace(os.sep, "/") + "/"
+        return _sha256(program.to_json(), [[name, self._state(name)] for name in names if not name.startswith(package)])
 
     def _key(self, program: Program) -> str:
         return _sha256(self.salt, program.to_json())

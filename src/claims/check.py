@@ -39,16 +39,19 @@ def check(
 ) -> Report:
     """Check the pages at ``paths``, or all pages.
 
-    ``cold`` ignores the cache (by default where the variable CI is ``true``). What no page uses is reported only when
-    all pages are checked. Raises ProjectError when the project cannot be checked at all.
+    ``cold`` ignores the cache. By default it is ignored where the variable CI is ``true``, but for what was computed
+    in the same build, if the variable CLAIMS_BUILD names one: it holds a word that no two builds share. What no page
+    uses is reported only when all pages are checked. Raises ProjectError when the project cannot be checked at all.
     """
     paths = list(paths)
     names = project.pages(paths)
     lexicon = project.words
     facts = recorded.load(project.root, project.facts, project.bibliography)
     glossary = terms.load(project.root, project.glossary, lexicon)
-    cold = os.environ.get("CI", "").lower() == "true" if cold is None else cold
-    cache = Cache(project.root / project.cache, project.root, environment_salt(project.preload))
+    build, fresh = os.environ.get("CLAIMS_BUILD", ""), cold is None and os.environ.get("CI", "").lower() == "true"
+    cold = fresh and not build if cold is None else cold
+    folder, salt = project.root / project.cache, environment_salt(project.preload)
+    cache = Cache(folder, project.root, salt, build, own=fresh)
     opened = Runner(project.root, project.preload, project.time_limit) if runner is None else nullcontext(runner)
     with opened as running, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
 
@@ -59,6 +62,8 @@ def check(
                 progress(checked)
             return checked
 
+        if cold or not cache.folder.is_dir():
+            running.start()
         try:
             pages = list(pool.map(one, names))
         except BaseException:

@@ -6,6 +6,7 @@ build it opens only when nothing is wrong.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import threading
 from pathlib import Path
@@ -17,7 +18,7 @@ from claims.render import Rendered, key, render
 from claims.report import Checked, Report, summary
 from claims.session import Runner
 
-NOTEBOOK = "<!-- claims:notebook -->"  # on page.md: shows the percent notebook page.py beside it
+NOTEBOOK = re.compile(r"<!-- claims:notebook (?P<name>\S+) -->")  # shows the percent notebook of that name beside it
 BOUND = re.compile(r"\]\(\s*<?(?:claim|cite):|^\s*```python", re.M)
 
 
@@ -77,12 +78,12 @@ class Gate:
 
     def _shown(self, page: Checked) -> Checked:
         """The page, or the notebook that it stands for."""
-        if NOTEBOOK not in page.page.text:
+        if not (found := NOTEBOOK.search(page.page.text)):
             return page
-        path = page.page.path.removesuffix(".md") + ".py"
+        path = posixpath.join(posixpath.dirname(page.page.path), found["name"])
         if notebook := self.checked(path):
             return notebook
-        raise GateError(f"{page.page.path}: it stands for a notebook, but no notebook {path} was checked")
+        raise GateError(f"{page.page.path}: it stands for the notebook {path}, which is not among those checked")
 
     def close(self) -> None:
         """Stop the page server."""

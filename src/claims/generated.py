@@ -12,7 +12,7 @@ from pybtex.database import Entry
 
 from claims.facts import Fact, author_line, link
 from claims.glossary import GLOSSARY, LINK
-from claims.inputs import trace
+from claims.inputs import recorded
 from claims.literal import plain
 from claims.report import Checked, Report
 
@@ -76,7 +76,7 @@ def glossary(report: Report, path: str) -> str:
 def ledger(report: Report, path: str, folder: str = "") -> str:
     """Every claim of the pages below a folder, as Markdown tables; ``.`` stands for the pages below none.
 
-    What moves a number is known once ``prove --inputs`` ran.
+    What moves a number is shown as ``prove --inputs`` last recorded it.
     """
     pages = [
         page
@@ -84,7 +84,7 @@ def ledger(report: Report, path: str, folder: str = "") -> str:
         if (page.page.claims or page.page.citations)
         and _below(posixpath.relpath(page.path, report.project.docs), folder)
     ]
-    moves = trace(replace(report, pages=pages), None).moves
+    moves = recorded(replace(report, pages=pages))
     return "\n\n".join(_ledger_of(report, page, path, moves.get(page.path, [])) for page in pages)
 
 
@@ -92,7 +92,7 @@ def _below(path: str, folder: str) -> bool:
     return "/" not in path if folder == "." else path.startswith(folder)
 
 
-def _ledger_of(report: Report, page: Checked, path: str, moves: list[tuple[str, ...] | None]) -> str:
+def _ledger_of(report: Report, page: Checked, path: str, moves: list[list[str]]) -> str:
     rows = [
         f"## [{title(page)}]({_to(page.path, path)})",
         "",
@@ -102,7 +102,7 @@ def _ledger_of(report: Report, page: Checked, path: str, moves: list[tuple[str, 
     for index, (claim, evaluation) in enumerate(zip(page.page.claims, page.evaluations, strict=True)):
         if evaluation.value:
             cells = _cells(plain_text(claim.literal), f"<code>{text(claim.expression)}</code>", evaluation.value.brief)
-            rows.append(cells + (f" {text(', '.join(moves[index] or ()))} |" if moves else ""))
+            rows.append(cells + (f" {text(', '.join(moves[index]))} |" if moves else ""))
     for citation in page.page.citations:
         if fact := report.facts.facts.get(citation.key):
             cells = _cells(plain_text(citation.literal), text(f"{fact.source}, {fact.where}"), fact.value.brief)

@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from math import ceil
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from claims.cache import Cache, environment_salt
 from claims.code import UNREADABLE, names_in
@@ -113,6 +114,48 @@ def trace(report: Report, runner: Runner | None) -> Trace:
                 _take(found, page, answer)
     found.findings.sort()
     return found
+
+
+# --- what is recorded -------------------------------------------------------------------------------------------------
+
+
+def record(report: Report, found: Trace) -> None:
+    """Keep what moves each number in the project's ``moves`` file, so that every build of a commit shows the same."""
+    path = report.project.root / report.project.moves
+    kept = {name: entry for name, entry in _kept(path).items() if (report.project.root / name).is_file()}
+    for page in report.pages:
+        if page.path in found.moves:
+            moves = [names and list(names) for names in found.moves[page.path]]
+            kept[page.path] = {"of": _fingerprint(report, page), "moves": moves}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(dict(sorted(kept.items())), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ProjectError(f"{path}: {error.strerror}") from None
+
+
+def recorded(report: Report) -> dict[str, list[list[str]]]:
+    """For each page, what moves each of its claims; without the pages that changed, or whose files did, since then."""
+    kept = _kept(report.project.root / report.project.moves)
+    pages = [page for page in report.pages if page.path in kept]
+    return {
+        page.path: [names or [] for names in kept[page.path]["moves"]]
+        for page in pages
+        if kept[page.path]["of"] == _fingerprint(report, page)
+        and len(kept[page.path]["moves"]) == len(page.page.claims)
+    }
+
+
+def _kept(path: Path) -> dict[str, dict[str, Any]]:
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        return {name: entry for name, entry in entries.items() if {"of", "moves"} <= entry.keys()}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def _fingerprint(report: Report, page: Checked) -> str:
+    return Cache(report.project.root, report.project.root, "").fingerprint(page.program, page.result.files)
 
 
 def _asked(page: Checked) -> dict[str, Value]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from markdown import Markdown
 from markdown.extensions import Extension
 from markdown.postprocessors import Postprocessor
@@ -9,6 +11,10 @@ from markdown.preprocessors import Preprocessor
 
 from claims.gate import gate_for
 from claims.render import fill
+
+PLAIN = re.compile(
+    r'<span class="[nopw]">([^<]*)</span>'
+)  # names, operators, punctuation and spaces, as Pygments marks
 
 
 class ClaimsExtension(Extension):
@@ -43,7 +49,9 @@ class _Fill(Postprocessor):
         self.tokens = tokens
 
     def run(self, text: str) -> str:
-        return fill(text, self.tokens)
+        return fill(
+            PLAIN.sub(r"\1", text), self.tokens
+        )  # they look like code as it is: most of a page's elements, saved
 
 
 def makeExtension(**settings: object) -> ClaimsExtension:

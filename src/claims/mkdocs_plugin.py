@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -15,17 +16,21 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import Files
+from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from nbclient.exceptions import CellExecutionError
 
 from claims import fonts, policy
 from claims.check import summary
 from claims.finding import show
-from claims.gate import NOTEBOOK, Gate, GateError, gate_for
+from claims.gate import Gate, GateError, gate_for
 from claims.notebook import as_ipynb, as_percent, notebook
+from claims.plain import Entry, as_markdown, listing
 from claims.project import ProjectError
 
 log = get_plugin_logger("claims")
+
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a terminal, which Jupyter puts into its tracebacks
 
 
 class ClaimsPlugin(BasePlugin):
@@ -69,8 +74,9 @@ class ClaimsPlugin(BasePlugin):
         for path in [page.page.path for page in self.gate.report.pages if page.page.path.endswith(".py")]:
             name = posixpath.relpath(path, self.gate.project.docs)
             page = files.get_file_from_path(name.removesuffix(".py") + ".md")
-            if page is None or NOTEBOOK not in page.content_string:
-                raise PluginError(f"claims: {path} needs a page of its name, ending in .md, that holds {NOTEBOOK}")
+            marker = f"<!-- claims:notebook {posixpath.basename(path)} -->"
+            if page is None or marker not in page.content_string:
+                raise PluginError(f"claims: {path} needs a page of its name, ending in .md, that holds {marker}")
             page.abs_src_path = str(self.gate.project.root / path)
             if source := files.get_file_from_path(name):
                 files.remove(source)
@@ -88,7 +94,8 @@ class ClaimsPlugin(BasePlugin):
                 try:
                     execute(config, files)
                 except CellExecutionError as error:
-                    raise PluginError(f"claims: {page.file.abs_src_path}: Jupyter cannot run it\n{error}") from None
+                    told = COLOURS.sub("", str(error))
+                    raise PluginError(f"claims: {page.file.abs_src_path}: Jupyter cannot run it\n{told}") from None
             Page.render(page, config, files)
 
         page.render = render  # type: ignore[method-assign]
@@ -105,6 +112,8 @@ class ClaimsPlugin(BasePlugin):
         """Offer a page that runs code as a notebook, and a notebook as a Python file too."""
         project = self.gate.project
         checked = self.gate.checked(os.path.relpath(page.file.abs_src_path or "", project.root).replace(os.sep, "/"))
+        if checked is not None:
+            self.downloads[f"{page.file.dest_uri}.md"] = as_markdown(checked)
         if checked is None or not any(block.runs for block in checked.page.python):
             return html
         made = notebook(checked.page, project.preload)
@@ -116,8 +125,27 @@ class ClaimsPlugin(BasePlugin):
         links = [f'<a href="{name}" download>{words[posixpath.splitext(name)[1]]}</a>' for name in texts]
         return f'{html}\n<p class="claims-downloads" data-search-exclude>{", ".join(links)}</p>'
 
+    def on_nav(self, nav: Navigation, *, config: MkDocsConfig, files: Files) -> Navigation:
+        self.pages = nav.pages
+        return nav
+
+    def _listing(self, config: MkDocsConfig) -> str:
+        """``llms.txt``, in the order of the navigation."""
+        entries = [
+            Entry(
+                next((str(each.title) for each in reversed(list(page.ancestors))), ""),
+                str(page.title),
+                f"{config.site_url or ''}{page.file.dest_uri}.md",
+                str(page.meta.get("description", "")),
+            )
+            for page in self.pages
+            if f"{page.file.dest_uri}.md" in self.downloads
+        ]
+        return listing(config.site_name, config.site_description or "", entries)
+
     def on_post_build(self, *, config: MkDocsConfig) -> None:
         fonts.install(Path(config.site_dir))
+        self.downloads["llms.txt"] = self._listing(config)
         for name, text in self.downloads.items():
             (Path(config.site_dir) / name).write_text(text, encoding="utf-8")
         if not self.gate.serving:  # the server puts a script of its own into each page

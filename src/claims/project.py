@@ -21,9 +21,9 @@ class ProjectError(ValueError):
 class Project:
     """The settings, with their defaults. Paths are relative to ``root``.
 
-    ``facts`` and ``bibliography`` may be missing where nothing is cited, ``glossary`` where no
-    term is explained. ``preload`` are modules that pages share, imported once. ``inputs`` names the dataclasses
-    (``module:Class``) whose fields are the inputs of the book's numbers.
+    ``facts`` and ``bibliography`` may be missing where nothing is cited, ``glossary`` where no term is explained.
+    ``moves`` is written by ``prove --inputs``. ``preload`` are modules that pages share, imported once. ``inputs``
+    names the dataclasses (``module:Class``) whose fields are the inputs of the book's numbers.
     """
 
     root: Path
@@ -32,6 +32,7 @@ class Project:
     facts: str = "docs/reference/facts.toml"
     bibliography: str = "docs/reference/references.bib"
     glossary: str = "docs/reference/glossary.toml"
+    moves: str = "docs/reference/moves.json"
     lexicon: str = ""
     preload: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()

@@ -205,7 +205,7 @@ def _noted(build: Callable[..., None], made: list[str]) -> Callable[..., None]:
 
 def _raise_field(kind: type, field: str) -> None:
     """From now on, have a class raise one of its fields: by one, or as little else as it accepts."""
-    build: Callable[..., None] = kind.__init__
+    build: Callable[..., None] = kind.__init__  # type: ignore[misc]
     names = [entry.name for entry in fields(kind) if entry.init]  # type: ignore[arg-type]
 
     @functools.wraps(build)

@@ -246,6 +246,11 @@ class Runner:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def start(self) -> None:
+        """Let the server import what it preloads while the caller still reads pages."""
+        with contextlib.suppress(OSError):  # the first page will say so
+            self._host.start()
+
     def close(self) -> None:
         """Stop the server and every page that still runs."""
         self._host.close()
@@ -307,6 +312,10 @@ class _Server:
         self._process: subprocess.Popen | None = None
         self._control: socket.socket | None = None
 
+    def start(self) -> None:
+        with self._lock:
+            self._running()
+
     def launch(self) -> _Page:
         messages, their_messages = socket.socketpair()
         reading, writing = os.pipe()
@@ -360,6 +369,9 @@ class _Interpreters:
 
     def __init__(self, root: Path, preload: tuple[str, ...]) -> None:
         self.root, self.preload = root, preload
+
+    def start(self) -> None:
+        """There is nothing that pages could share."""
 
     def launch(self) -> _Page:
         with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -1,7 +1,7 @@
 """The atlas: every released model and system of the book in one table, each figure from the formulas.
 
-A row is a plain record (``records``), the same for the page, the CSV and the JSON file. ``table`` writes it as HTML that
-sorts and filters where scripts run and reads where they do not.
+A row is a plain record (``records``), the same for the page, the CSV and the JSON file. ``table`` writes it as HTML
+that sorts and filters where scripts run and reads where they do not.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def _norm(config: Config) -> str:
 def _placement(config: Config) -> str:
     if config.block == "parallel":
         return f"pre, parallel, {config.parallel_norms} a block"
-    return {"pre": "pre", "post": "post", "both": "before and after", "output": "after each part"}[config.norm_placement]
+    return {"pre": "pre", "post": "post", "both": "before and after", "output": "after each part"}[
+        config.norm_placement
+    ]
 
 
 def _positions(config: Config) -> str:
@@ -85,9 +87,7 @@ COLUMNS = (
     Column("kv_heads", "K", "key/value heads", lambda c: c.kv_heads, ("kv_heads",)),
     Column("kv_share", "K / H", "key/value heads / heads", lambda c: c.kv_heads / c.heads, ("kv_heads", "heads"), 3),
     Column("head_width", "h", "head width", lambda c: c.head_width, ("head_width",)),
-    Column(
-        "cache_bytes_per_token", "Cache, bytes a token", "BF16, all layers", lambda c: kv_cache(c).bytes_per_token
-    ),
+    Column("cache_bytes_per_token", "Cache, bytes a token", "BF16, all layers", lambda c: kv_cache(c).bytes_per_token),
     Column("context", "Context", "tokens", lambda c: c.context, ("context",)),
     Column("vocab", "V", "vocabulary: rows of the table", lambda c: c.vocab, ("vocab",)),
     Column("tied", "Tied", "input and output share one table", lambda c: c.tied, ("tied",)),
@@ -141,7 +141,8 @@ _CONTROLS = """\
 <label>Norm <select name="norm"><option value="">any</option>{norm}</select></label>
 <label>Positions <select name="positions"><option value="">any</option>{positions}</select></label>
 <label>Heads <select name="share"><option value="">any</option><option value="mha">K = H</option>\
-<option value="gqa">1 &lt; K &lt; H</option><option value="mqa">K = 1</option><option value="mla">latent</option></select></label>
+<option value="gqa">1 &lt; K &lt; H</option><option value="mqa">K = 1</option>\
+<option value="mla">latent</option></select></label>
 <label>Experts <select name="experts"><option value="">any</option><option value="yes">yes</option>\
 <option value="no">no</option></select></label>
 <output class="atlas-count" aria-live="polite">{rows} rows</output>
@@ -161,7 +162,8 @@ def table() -> str:
     body = "\n".join(_row(row) for row in rows)
     return (
         f'<div class="atlas" data-widget="atlas">{controls}\n'
-        '<div class="atlas-scroll" role="region" aria-label="Atlas of models" tabindex="0"><table class="atlas-table">\n'
+        '<div class="atlas-scroll" role="region" aria-label="Atlas of models" tabindex="0">'
+        '<table class="atlas-table">\n'
         f'<thead><tr><th scope="col" data-name="name">Model or system</th><th scope="col" data-name="year">Year</th>'
         f'{heads}<th scope="col" data-name="note">Source and notes</th></tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div></div>"

@@ -71,6 +71,15 @@ def test_another_salt_is_another_cache(cache, root):
     assert Cache(cache.folder, root, "pepper").get(PROGRAM) is None
 
 
+def test_a_build_may_trust_itself_alone(cache, root):
+    first, own, other = (Cache(cache.folder, root, "salt", build, own=True) for build in ("1", "1", "2"))
+    cache.put(PROGRAM, RESULT)
+    assert own.get(PROGRAM) is None
+    first.put(PROGRAM, RESULT)
+    assert own.get(PROGRAM) == RESULT and other.get(PROGRAM) is None
+    assert cache.get(PROGRAM) == RESULT
+
+
 def test_an_edit_is_noticed_even_if_size_and_time_stay(cache, root):
     cache.put(PROGRAM, RESULT)
     source = root / "src" / "heads.py"

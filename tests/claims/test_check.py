@@ -108,6 +108,18 @@ def test_ci_runs_cold(project, monkeypatch):
     check(find(root))
     monkeypatch.setenv("CI", "true")
     assert [page.cached for page in check(find(root)).pages] == [False]
+    assert [page.cached for page in check(find(root)).pages] == [False]
+
+
+def test_what_the_same_build_computed_is_taken_in_ci_too(project, monkeypatch):
+    root = project(a=GOOD)
+    check(find(root))
+    monkeypatch.setenv("CI", "true")
+    for build in ("1764423000-1", "1764423000-2"):
+        monkeypatch.setenv("CLAIMS_BUILD", build)
+        assert [page.cached for page in check(find(root)).pages] == [False]
+        assert [page.cached for page in check(find(root)).pages] == [True]
+        assert [page.cached for page in check(find(root), cold=True).pages] == [False]
 
 
 @pytest.mark.parametrize("harm", ["damaged", "a file", "read-only", "full"])
@@ -146,7 +158,13 @@ def test_two_checks_at_once(project):
 def test_ctrl_c_ends_in_one_line_and_leaves_no_process(project):
     mark = f"mark-{os.getpid()}-{time.time_ns()}"
     root = project(a=f"```python\nimport pathlib, time\n\npathlib.Path('{mark}').touch()\ntime.sleep(100)\n```\n")
-    run = subprocess.Popen([sys.executable, "-m", "claims", "check"], cwd=root, stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen(
+        [sys.executable, "-m", "claims", "check"],
+        cwd=root,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell hands on "ignore"
+    )
     while not (root / mark).exists():
         assert run.poll() is None
         time.sleep(0.05)

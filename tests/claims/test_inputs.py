@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from claims.check import check
-from claims.inputs import literals, trace
+from claims.inputs import literals, record, recorded, trace
 from claims.project import find
 from claims.session import Runner
 from claims.slices import sliced
@@ -57,14 +57,14 @@ In all [442,368](claim:total), one [36,864](claim:weights(sizes)), [36,864](clai
 
 @pytest.fixture
 def traced(project, monkeypatch):
-    def make(text, runs=True):
+    def make(text):
         root = project('inputs = ["sizes:Sizes"]\ntime_limit = 20', a=text)
         (root / "sizes.py").write_text(SIZES)
         monkeypatch.setenv("PYTHONPATH", str(root))
         with Runner(root, (), 20) as runner:
             report = check(find(root), runner=runner)
             assert report.findings == []
-            return report, trace(report, runner if runs else None)
+            return report, trace(report, runner)
 
     return make
 
@@ -97,10 +97,19 @@ def test_a_constant_may_be_waived_with_a_reason(traced):
     ]
 
 
-def test_nothing_runs_without_a_runner(traced):
-    assert traced(PAGE, runs=False)[1].moves == {}
-    ran = traced(PAGE)[1].moves
-    assert ran and traced(PAGE, runs=False)[1].moves == ran
+def test_what_was_recorded_is_read_until_the_page_or_its_files_change(traced):
+    report, found = traced(PAGE)
+    assert recorded(report) == {}
+    record(report, found)
+    shown = [list(names or ()) for names in found.moves["docs/a.md"]]
+    assert recorded(report) == {"docs/a.md": shown} and shown[0] == ["Sizes.width", "layers", "width"]
+    with open(report.project.root / "sizes.py", "a") as file:
+        file.write("\n")
+    assert recorded(report) == {}
+    assert recorded(traced(PAGE + "\nMore.\n")[0]) == {"docs/a.md": shown}
+    assert recorded(traced(PAGE.replace("context * 2", "context * 3"))[0]) == {}
+    (report.project.root / report.project.moves).write_text("[")
+    assert recorded(report) == {}
 
 
 def test_a_slice_that_misses_something_is_not_used(traced):

@@ -47,7 +47,9 @@ def test_a_project_adds_its_own(tmp_path):
     assert found("Model 12 has 3 apples and two heads") == ["12", "two"]
 
 
-@pytest.mark.parametrize("name", ["Nemotron-4 340B", "StarCoder2 3B", "Qwen2.5 72B", "Qwen3 8B", "LLaMA3-8B", "BLOOM 7B1"])
+@pytest.mark.parametrize(
+    "name", ["Nemotron-4 340B", "StarCoder2 3B", "Qwen2.5 72B", "Qwen3 8B", "LLaMA3-8B", "BLOOM 7B1"]
+)
 def test_a_name_of_the_project_is_wholly_a_name(name):
     book = load(ROOT / "docs/reference/lexicon.toml")
     assert found(f"of {name} the", book) == []

@@ -28,7 +28,9 @@ def test_a_page_without_scripts_allows_its_own_files_alone():
 
 def test_the_policy_comes_before_every_script():
     html = with_policy(PAGE)
-    assert html.startswith('<!doctype html><html><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy"')
+    assert html.startswith(
+        '<!doctype html><html><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy"'
+    )
     assert html.replace(html[html.index("<meta http") : html.index("<title>")], "") == PAGE
     assert with_policy(html) == html
 

@@ -5,7 +5,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from claims.check import check
-from claims.inputs import trace
+from claims.inputs import record, trace
 from claims.project import find
 from claims.render import Rendered, fill, key, render
 from claims.session import Runner
@@ -196,7 +196,7 @@ def test_the_ledger_says_what_moves_a_number(project):
     with Runner(root) as runner:
         report = check(find(root), runner=runner)
         assert "what moves it" not in render(report.pages[0], report).markdown
-        trace(report, runner)
+        record(report, trace(report, runner))
     rows = render(report.pages[0], report).markdown.splitlines()
     assert "| 24 | <code>z</code> | 24 | x, z |" in rows and "| 6 | <code>2 &#42; 3</code> | 6 |  |" in rows
 
@@ -216,7 +216,9 @@ def test_a_page_is_known_by_its_body():
 
 
 def test_a_folded_block_shows_its_title_once(html):
-    shown = html("```python fold title=\"What's in x\"\nx = 1\n```\n\n```python title=\"The block's \\\"own\\\"\"\ny = 2\n```\n")
+    shown = html(
+        '```python fold title="What\'s in x"\nx = 1\n```\n\n```python title="The block\'s \\"own\\""\ny = 2\n```\n'
+    )
     assert shown.find("summary").text == "What's in x"
     assert [title.text for title in shown.select("span.filename")] == ["The block's ”own”"]
     assert str(shown).count("What's in x") == 1 and "&amp;" not in str(shown)

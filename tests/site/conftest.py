@@ -66,6 +66,19 @@ def zensical_site(shared_folder: Path) -> Path:
     return built_once(shared_folder / "zensical-site", build)
 
 
+@pytest.fixture(scope="session")
+def offline_site(shared_folder: Path) -> Path:
+    """The folder that `make offline` makes."""
+
+    def build(target: Path) -> None:
+        run(["decoder", "assets"], ROOT)
+        mkdocs = ["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)]
+        run(mkdocs, ROOT, DIRECTORY_URLS="false")
+        run(["claims", "offline", str(target)], ROOT)
+
+    return built_once(shared_folder / "offline-site", build)
+
+
 def build_with_mkdocs(target: Path) -> None:
     run(["decoder", "assets"], ROOT)
     run(["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)], ROOT)
@@ -80,9 +93,9 @@ def built_once(target: Path, build: Callable[[Path], None]) -> Path:
     return target
 
 
-def run(module_and_arguments: list[str], folder: Path) -> None:
+def run(module_and_arguments: list[str], folder: Path, **more: str) -> None:
     command = [sys.executable, "-m", *module_and_arguments]
-    done = subprocess.run(command, cwd=folder, env=os.environ | ENVIRONMENT, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=folder, env=os.environ | ENVIRONMENT | more, capture_output=True, text=True)
     if done.returncode:
         pytest.fail(f"{' '.join(module_and_arguments)} failed:\n{done.stdout}{done.stderr}", pytrace=False)
 

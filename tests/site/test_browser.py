@@ -1,11 +1,12 @@
 """The site as a reader meets it, in a real Chromium: narrow and wide, light and dark, by keyboard, mouse and touch."""
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 pytestmark = pytest.mark.browser
 
@@ -136,6 +137,31 @@ def test_where_a_number_comes_from_by_keyboard(page: Page, address: str) -> None
     expect(page.locator(claim.get_attribute("data-block"))).to_be_in_viewport()
 
 
+def tab_to(page: Page, target: Locator) -> None:
+    """Press the Tab key until the target has the focus."""
+    while not target.evaluate("element => element === document.activeElement"):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement !== document.body"), "the Tab key left the page"
+
+
+def test_the_numbers_of_a_page_and_the_ledger_by_keyboard(page: Page, address: str) -> None:
+    page.goto(address + CHAPTER)
+    tab_to(page, page.locator("details.claims-ledger > summary"))
+    page.keyboard.press("Enter")
+    table = page.get_by_role("region", name="Numbers on this page")
+    expect(table).to_be_visible()
+    tab_to(page, table)
+    assert "131,072" in table.inner_text()
+    page.goto(address + CHAPTER)
+    for name in ("Reference", "Ledger", "Decisions"):
+        link = page.locator("nav a:visible").filter(has_text=re.compile(rf"^\s*{name}\s*$")).first
+        tab_to(page, link)
+        page.keyboard.press("Enter")
+        page.wait_for_load_state()
+    assert page.url.endswith("reference/ledger/decisions/")
+    expect(page.get_by_role("cell", name="128 KiB").first).to_be_attached()
+
+
 def test_where_a_number_comes_from_by_mouse(page: Page, address: str) -> None:
     page.goto(address + CHAPTER)
     card = page.get_by_role("tooltip")
@@ -190,14 +216,14 @@ def test_nothing_but_the_site_s_own_scripts_runs(page: Page, address: str) -> No
     page.on("console", lambda message: refused.append(message.text))
     page.evaluate("""() => {
       const script = document.createElement("script");
-      script.textContent = "window.planted = 1";
+      script.textContent = "window.ran = 1";
       document.body.append(script);
-      document.body.insertAdjacentHTML("beforeend", "<button id=planted onclick='window.planted = 2'>x</button>");
+      document.body.insertAdjacentHTML("beforeend", "<button id=planted onclick='window.ran = 2'>x</button>");
       document.querySelector("#planted").click();
       const image = new Image();
       image.src = "https://example.org/x.png";
       document.body.append(image);
     }""")
     page.wait_for_timeout(200)
-    assert page.evaluate("window.planted") is None
+    assert page.evaluate("window.ran") is None
     assert len([text for text in refused if "Content Security Policy" in text]) == 3

@@ -1,5 +1,6 @@
 """One mkdocs.yml: the same bytes on every build, and the same numbers, figures and formulas with Zensical."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,11 @@ def test_two_builds_are_the_same_bytes(site: Path, site_again: Path) -> None:
 
 def test_the_font_needs_no_plugin(site: Path, zensical_site: Path) -> None:
     assert fonts.install(zensical_site).read_bytes() == (site / fonts.FONT).read_bytes()
+
+
+def test_pages_stand_beside_themselves_as_markdown(site: Path) -> None:
+    listed = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", (site / "llms.txt").read_text("utf-8"), re.MULTILINE)
+    assert "decisions/heads-and-cache/index.html.md" in listed
+    assert [path for path in listed if not (site / path).is_file()] == []
+    text = (site / "decisions/heads-and-cache/index.html.md").read_text("utf-8")
+    assert text.startswith("# ") and "131,072" in text and "](claim:" not in text

@@ -97,7 +97,10 @@ def figures(config: Config, setting: dict[str, Any]) -> dict[str, Any]:
         "decode_flops": step.flops,
         "decode_bytes": step.bytes,
         "intensity": float(step),
-        **{f"training_{part}": getattr(training, part) for part in ("weights", "gradients", "moments", "master", "total")},
+        **{
+            f"training_{part}": getattr(training, part)
+            for part in ("weights", "gradients", "moments", "master", "total")
+        },
         "block_activations": kept.block,
         "activations": kept.total,
         "logits": kept.logits,
@@ -218,6 +221,7 @@ def test_every_field_has_a_control_with_a_name(page: Page, address: str) -> None
     page.goto(address + CALCULATOR)
     fields = {field.name for field in dataclasses.fields(Config)}
     fields |= {f"{name}.{field.name}" for name, part in PARTS.items() for field in dataclasses.fields(part)}
+    expect(page.get_by_label("Layers L")).to_be_visible()
     named = page.locator("[data-side=a]").evaluate_all("all => all.map(one => [one.dataset.field, one.labels.length])")
     assert sorted(named) == sorted([name, 1] for name in fields)
 
@@ -444,7 +448,7 @@ def test_an_audit_sends_nothing(page: Page, address: str, tmp_path: Path) -> Non
     page.goto(address + AUDIT, wait_until="networkidle")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    name, data = FILES[0]
+    _, data = FILES[0]
     file = tmp_path / "gpt2.json"
     file.write_text(json.dumps(data))
     page.get_by_label("or a file").set_input_files(file)
@@ -560,7 +564,9 @@ def test_rotations_are_those_of_the_decoder(page: Page, address: str) -> None:
         width = dice.choice([2, 6, 64, 128])
         base = dice.choice([100.0, 10_000.0, 500_000.0])
         pair = dice.randrange(width // 2)
-        states.append({"m": dice.randrange(3000), "n": dice.randrange(3000), "pair": pair, "base": base, "width": width})
+        states.append(
+            {"m": dice.randrange(3000), "n": dice.randrange(3000), "pair": pair, "base": base, "width": width}
+        )
     for state, found in zip(states, evaluate(page, address, ROTATE, states), strict=True):
         frequencies = rotary_frequencies(state["width"], state["base"])
         vectors = torch.tensor([1.0, 0.0], dtype=torch.float64).repeat(state["width"] // 2)

@@ -254,8 +254,7 @@ class Config:
     logit_softcap: float | None = None
 
     def __post_init__(self) -> None:
-        derived = tuple(name for name in DERIVED if getattr(self, name) is None)
-        object.__setattr__(self, "_derived", derived)
+        object.__setattr__(self, "_derived", [name for name in DERIVED if getattr(self, name) is None])
         for name in ("vocab", "width", "layers", "heads", "kv_heads", "hidden", "context"):
             _whole(name, getattr(self, name), 1)
         if self.head_width is None:
@@ -346,8 +345,7 @@ class Config:
 
     def replace(self, **changes: Any) -> Config:
         """A copy with some fields changed, validated anew. What was derived is derived again; what was stated stays."""
-        derived = {name: None for name in self._derived if name not in changes}
-        return replace(self, **derived, **changes)
+        return replace(self, **(dict.fromkeys(vars(self)["_derived"]) | changes))
 
 
 # ----------------------------------------------------------------------------------------------------------------------

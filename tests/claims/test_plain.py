@@ -1,0 +1,45 @@
+"""Pages as plain Markdown, and the list of them."""
+
+from claims.check import check
+from claims.plain import Entry, as_markdown, listing
+from claims.project import find
+
+PAGE = """\
+---
+description: d
+---
+
+# Size
+
+A cache of [12](claim:x) bytes, [see](b.md).
+
+```python title="Count"
+x = 3 * 4
+print("x is", x)
+```
+
+!!! note "Aside"
+    Inside.
+
+```python raises="ValueError"
+int("four")
+```
+"""
+
+
+def test_a_page_reads_as_it_is_seen(project):
+    report = check(find(project(a=PAGE, b="# B\n")))
+    assert report.findings == []
+    assert as_markdown(report.pages[0]) == (
+        "# Size\n\nA cache of 12 bytes, see.\n\n```python\n# Count\nx = 3 * 4\nprint(\"x is\", x)\n```\n\n"
+        "```text\nx is 12\n```\n\n**Aside**\n\nInside.\n\n```python\nint(\"four\")\n```\n\n"
+        "```text\nValueError: invalid literal for int() with base 10: 'four'\n```\n"
+    )  # fmt: skip
+
+
+def test_the_list_follows_the_navigation():
+    entries = [Entry("", "Start", "index.html.md", "What."), Entry("Tools", "Atlas", "t/index.html.md", "")]
+    assert listing("Book", "On decoders.", entries) == (
+        "# Book\n\n> On decoders.\n\n## Book\n\n- [Start](index.html.md): What.\n\n"
+        "## Tools\n\n- [Atlas](t/index.html.md)\n"
+    )

@@ -1,0 +1,28 @@
+"""Code that a page shows fits the page: at a desktop's width a longer line has to be scrolled."""
+
+import pytest
+
+from claims.parse import read
+from claims.project import find
+
+COLUMNS = 78
+CHAPTERS = ("docs/reading.md", "docs/decisions", "docs/decoder", "docs/survey")
+PROJECT = find()
+
+
+def too_wide(page):
+    """The places of code lines over the limit. Sections included from src/ keep that code's own width."""
+    rows = (block.row + offset for block in page.python for offset in range(block.code.count("\n") + 1))
+    lines = [page.source.lines[row] for row in rows if row < len(page.source.lines)]
+    return [f"{line.path}:{line.number}" for line in lines if len(line.text) > COLUMNS and line.path[:4] != "src/"]
+
+
+@pytest.mark.parametrize("name", PROJECT.pages(CHAPTERS))
+def test_code_fits_the_page(name):
+    assert too_wide(read(PROJECT.root, name, PROJECT.words)) == []
+
+
+def test_a_wide_line_is_found():
+    fits, wide = "x = " + "1" * (COLUMNS - 4), "y = " + "1" * (COLUMNS - 3)
+    text = f"# Title\n\n```python\n{fits}\n{wide}\n```\n\n    ```text\n    {wide}\n    ```\n"
+    assert too_wide(read(PROJECT.root, "docs/planted.md", PROJECT.words, text)) == ["docs/planted.md:5"]
