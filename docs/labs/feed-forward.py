@@ -35,7 +35,8 @@ class SwiGLU(nn.Module):
         self.down = nn.Linear(hidden, width, bias=False)
 
     def forward(self, x):
-        return self.down(F.silu(self.gate(x)) * self.up(x))
+        inner = F.silu(self.gate(x)) * self.up(x)  # (B, T, m)
+        return self.down(inner)
 
 
 def size(part):

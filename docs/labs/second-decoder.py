@@ -52,9 +52,9 @@ class Attention(nn.Module):
             part.view(B, T, self.heads, d // self.heads).transpose(1, 2)
             for part in self.qkv(x).split(d, dim=2)
         )
-        y = F.scaled_dot_product_attention(
-            q, k, v, is_causal=True
-        )  # (B, H, T, h)
+        y = F.scaled_dot_product_attention(  # (B, H, T, h)
+            query=q, key=k, value=v, is_causal=True
+        )
         return self.out(y.transpose(1, 2).reshape(B, T, d))
 
 
@@ -65,7 +65,8 @@ class Plain(nn.Module):
         self.down = nn.Linear(4 * width, width, bias=False)
 
     def forward(self, x):
-        return self.down(F.gelu(self.up(x)))
+        inner = F.gelu(self.up(x))  # (B, T, m)
+        return self.down(inner)
 
 
 class Block(nn.Module):
@@ -217,7 +218,8 @@ class Gated(nn.Module):
         self.down = nn.Linear(hidden, width, bias=False)
 
     def forward(self, x):
-        return self.down(F.silu(self.gate(x)) * self.up(x))
+        inner = F.silu(self.gate(x)) * self.up(x)  # (B, T, m)
+        return self.down(inner)
 
 
 def with_block(**changes):

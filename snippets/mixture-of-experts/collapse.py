@@ -19,11 +19,13 @@ def largest_share(remedy, seed):
         "selection_bias": biased,
     }
     moe = MixtureOfExperts(toy, Experts(kinds, 1, hidden=6, **chosen))
+    moe = moe.double()  # in float32 rounding would decide close choices
     optimizer = torch.optim.AdamW(moe.parameters(), lr=0.02, weight_decay=0)
     # the same task for every seed and remedy
     task = torch.Generator().manual_seed(100)
-    centres = torch.randn(kinds, width, generator=task)
-    maps = torch.randn(kinds, width, width, generator=task) / width**0.5
+    centres = torch.randn(kinds, width, generator=task).double()
+    maps = torch.randn(kinds, width, width, generator=task).double()
+    maps = maps / width**0.5
     shares = []
     for _ in range(steps):
         kind = torch.randint(kinds, (batch,), generator=task)

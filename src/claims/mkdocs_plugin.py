@@ -20,7 +20,7 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from nbclient.exceptions import CellExecutionError
 
-from claims import fonts, policy
+from claims import fonts, policy, publish
 from claims.check import summary
 from claims.finding import show
 from claims.gate import Gate, GateError, gate_for
@@ -51,6 +51,10 @@ class ClaimsPlugin(BasePlugin):
         except ProjectError as error:
             raise PluginError(f"claims: {error}") from None
         self.gate.serving = getattr(self, "serving", False)
+        if not self.gate.serving:
+            self.target = Path(config.site_dir)
+            self.unfinished = publish.begin(self.target)
+            config.site_dir = str(self.unfinished)
         return config
 
     def on_pre_build(self, *, config: MkDocsConfig) -> None:
@@ -143,17 +147,22 @@ class ClaimsPlugin(BasePlugin):
         ]
         return listing(config.site_name, config.site_description or "", entries)
 
+    @event_priority(-100)  # when the site is written
     def on_post_build(self, *, config: MkDocsConfig) -> None:
         fonts.install(Path(config.site_dir))
         self.downloads["llms.txt"] = self._listing(config)
         for name, text in self.downloads.items():
             (Path(config.site_dir) / name).write_text(text, encoding="utf-8")
         if not self.gate.serving:  # the server puts a script of its own into each page
-            policy.install(Path(config.site_dir))
+            policy.install(self.unfinished)
+            publish.finish(self.unfinished, self.target)
+            config.site_dir = str(self.target)
 
     def on_shutdown(self) -> None:
         if hasattr(self, "gate"):
             self.gate.close()
+        if hasattr(self, "unfinished"):
+            publish.give_up(self.unfinished)
 
 
 def _is_notebook(page: Page) -> bool:

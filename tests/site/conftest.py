@@ -15,8 +15,9 @@ from filelock import FileLock
 from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ["mkdocs.yml", "pyproject.toml", "docs", "snippets", "src"]
+SOURCES = ["mkdocs.yml", "pyproject.toml", "constraints.txt", "docs", "snippets", "src"]
 ENVIRONMENT = {"NO_MKDOCS_2_WARNING": "1", "SITE_URL": "", "SOURCE_DATE_EPOCH": "0"}
+ELSEWHERE = {"PYTHONHASHSEED": "7", "TZ": "Pacific/Kiritimati", "LC_ALL": "C", "COLUMNS": "40"}
 CHROMIUM_OPTIONS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -42,9 +43,16 @@ def site(shared_folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def site_again(site: Path, shared_folder: Path) -> Path:
-    """The same, built a second time."""
-    return built_once(shared_folder / "site-again", build_with_mkdocs)
+def site_elsewhere(shared_folder: Path) -> Path:
+    """The same from a copy at another path, without a cache, on another day, in another order of sets."""
+
+    def build(target: Path) -> None:
+        project = copied(shared_folder / "a longer path" / "to the book")
+        environment = ELSEWHERE | {"PYTHONPATH": str(project / "src")}
+        run(["decoder", "assets"], project, environment)
+        run(["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)], project, environment)
+
+    return built_once(shared_folder / "site-elsewhere", build)
 
 
 @pytest.fixture(scope="session")
@@ -52,13 +60,7 @@ def zensical_site(shared_folder: Path) -> Path:
     """The folder that Zensical makes from the same mkdocs.yml."""
 
     def build(target: Path) -> None:
-        project = shared_folder / "zensical"
-        for name in SOURCES:
-            if (ROOT / name).is_dir():
-                shutil.copytree(ROOT / name, project / name, dirs_exist_ok=True)
-            elif (ROOT / name).is_file():
-                project.mkdir(exist_ok=True)
-                shutil.copy(ROOT / name, project)
+        project = copied(shared_folder / "zensical")
         run(["decoder", "assets"], project)
         run(["zensical", "build"], project)
         (project / "site").rename(target)
@@ -82,6 +84,22 @@ def offline_site(shared_folder: Path) -> Path:
 def build_with_mkdocs(target: Path) -> None:
     run(["decoder", "assets"], ROOT)
     run(["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)], ROOT)
+
+
+def copied(project: Path) -> Path:
+    """A copy of what a site is built from."""
+    project.mkdir(parents=True, exist_ok=True)
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(
+                ROOT / name,
+                project / name,
+                dirs_exist_ok=True,
+                ignore=shutil.ignore_patterns("__pycache__", "generated"),
+            )
+        else:
+            shutil.copy(ROOT / name, project)
+    return project
 
 
 def built_once(target: Path, build: Callable[[Path], None]) -> Path:

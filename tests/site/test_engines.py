@@ -1,4 +1,4 @@
-"""One mkdocs.yml: the same bytes on every build, and the same numbers, figures and formulas with Zensical."""
+"""One mkdocs.yml: the same numbers, figures and formulas with Zensical."""
 
 import re
 from pathlib import Path
@@ -25,16 +25,6 @@ def test_both_engines_agree(site: Path, zensical_site: Path, selector: str) -> N
     expected = rendered(site, selector)
     assert rendered(zensical_site, selector) == expected
     assert "decisions/heads-and-cache/index.html" in expected
-
-
-def files(site: Path) -> dict[str, bytes]:
-    return {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()}
-
-
-def test_two_builds_are_the_same_bytes(site: Path, site_again: Path) -> None:
-    first, second = files(site), files(site_again)
-    assert sorted(first) == sorted(second)
-    assert [name for name in first if first[name] != second[name]] == []
 
 
 def test_the_font_needs_no_plugin(site: Path, zensical_site: Path) -> None:
