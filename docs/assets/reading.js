@@ -1,9 +1,9 @@
 // Comforts of reading: what scrolls sideways can be reached by keyboard, copied formulas are LaTeX, regions have names.
 
-const scrollers = document.querySelectorAll(".math.display, .claims-drawing, .md-typeset__scrollwrap");
+const SCROLLERS = ".math.display, .claims-drawing, .claims-output, .claims-table, .md-typeset__scrollwrap";
 
 function reach() {
-  for (const element of scrollers) {
+  for (const element of document.querySelectorAll(SCROLLERS)) {
     if (element.scrollWidth > element.clientWidth) element.tabIndex = 0;
     else element.removeAttribute("tabindex");
   }
@@ -11,6 +11,7 @@ function reach() {
 
 reach();
 addEventListener("resize", reach);
+addEventListener("toggle", reach, true); // what was folded has a width now
 
 document.addEventListener("copy", (event) => {
   const selection = getSelection();
@@ -39,7 +40,9 @@ for (const section of document.querySelectorAll(".md-nav .md-nav[aria-labelledby
   section.setAttribute("aria-label", section.querySelector(".md-nav__title").textContent.trim());
 }
 
-// The buttons of a code block are a landmark each, made when the block comes into view.
+// Material wraps tables after this script has run, and makes the buttons of a code block, a landmark each, when the block
+// comes into view.
 new MutationObserver(() => {
+  reach();
   for (const buttons of document.querySelectorAll("nav.md-code__nav:not([role])")) buttons.setAttribute("role", "none");
 }).observe(document.querySelector(".md-content"), { childList: true, subtree: true });

@@ -13,7 +13,15 @@ for name in listed:
     o = families.get(name)
     kind = f"{o.activation}{' x' if o.gated else ''}"
     tied, bias = "yes" if o.tied else "no", o.attention_bias or "no"
-    cells = (o.norm, o.norm_placement, o.positions, kind, tied, bias, o.block)
+    cells = (
+        o.norm,
+        o.norm_placement,
+        o.positions,
+        kind,
+        tied,
+        bias,
+        o.block,
+    )
     print(choices.format(name, families.row(name).year, *cells))
 sizes = "{:<16} {:>6} {:>4} {:>4} {:>4} {:>4} {:>7} {:>5} {:>6}"
 print()

@@ -36,13 +36,18 @@ for index, (part, cells) in enumerate(pieces.items()):
         )
         axis.add_patch(cell)
         axis.plot(
-            [left, left + breadth], [bottom, bottom], color=color, linewidth=1
+            [left, left + breadth],
+            [bottom, bottom],
+            color=color,
+            linewidth=1,
         )
         middle = left + breadth / 2, bottom + high / 2
         label = f"{name}\n{size:,}" if high > 0.2 else f"{name} {size:,}"
         axis.text(*middle, label, ha="center", va="center", fontsize=9)
         bottom += high
-    axis.text(left + breadth / 2, 1.03, f"{part}\n{breadth:.1%}", ha="center")
+    axis.text(
+        left + breadth / 2, 1.03, f"{part}\n{breadth:.1%}", ha="center"
+    )
     left += breadth
 share = counts.norms / counts.total
 edge = f"norms, the right edge: {counts.norms:,} ({share:.2%})"

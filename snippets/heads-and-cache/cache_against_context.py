@@ -17,7 +17,9 @@ figure, axes = plt.subplots(figsize=(7.5, 4.6))
 styles = ("-", "-", "--", "-.")
 for style, (label, released) in zip(styles, curves.items(), strict=True):
     needed = [kv_cache(released, tokens).needed_bytes for tokens in contexts]
-    axes.plot(contexts, [size / 2**30 for size in needed], style, label=label)
+    axes.plot(
+        contexts, [size / 2**30 for size in needed], style, label=label
+    )
 gigabyte = 1e9 / 2**30
 axes.axhspan(80 * gigabyte, 80, color="C4", alpha=0.5, linewidth=0)
 axes.text(contexts[0], 96, "80 GB to 80 GiB", va="bottom")

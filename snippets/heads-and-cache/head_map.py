@@ -20,7 +20,9 @@ for row, layout in enumerate(layouts):
     for pair in range(layout.kv_heads):
         centre = pair * group + (group - 1) / 2
         for query in range(pair * group, (pair + 1) * group):
-            maps.plot([query, centre], [top, bottom], color="C3", linewidth=1)
+            maps.plot(
+                [query, centre], [top, bottom], color="C3", linewidth=1
+            )
         maps.plot(centre, bottom, "s", color="C1", markersize=9)
     maps.plot(
         range(layout.heads),

@@ -25,7 +25,9 @@ for colour, name, kv_heads in (
             batches, decode_line(context, kv_heads), style,
             color=colour, label=f"{name}, T = {context:,}",
         )  # fmt: skip
-axes.plot(batches, prefill_line(2048), color="C3", label="prefill, T = 2,048")
+axes.plot(
+    batches, prefill_line(2048), color="C3", label="prefill, T = 2,048"
+)
 axes.set(xlabel="batch B", ylabel="operations per value moved")
 axes.set(xscale="log", yscale="log")
 axes.set_xticks(

@@ -70,6 +70,8 @@ bars.barh(
 )
 for place, count in enumerate(rows.values()):
     bars.text(count * 1.15, place, f"{count:,}", va="center", fontsize=9)
-bars.set(xscale="log", xlim=(100, 400_000), xlabel="values a token and layer")
+bars.set(
+    xscale="log", xlim=(100, 400_000), xlabel="values a token and layer"
+)
 bars.minorticks_off()
 bars.invert_yaxis()

@@ -29,7 +29,9 @@ def largest_share(remedy, seed):
     shares = []
     for _ in range(steps):
         kind = torch.randint(kinds, (batch,), generator=task)
-        seen = centres[kind] + 0.3 * torch.randn(batch, width, generator=task)
+        seen = centres[kind] + 0.3 * torch.randn(
+            batch, width, generator=task
+        )
         wanted = torch.einsum("bi,bij->bj", seen, maps[kind])
         x = seen + 1  # all inputs lean to one side, and so do first choices
         routing = moe.router(x)

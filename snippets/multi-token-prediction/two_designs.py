@@ -27,7 +27,11 @@ left.set_title("parallel heads")
 for step, x in enumerate((0, 2, 4)):
     box(right, x, 0, f"token t + {step}" if step else "token t", "C7")
     box(
-        right, x, 2.2, "module" if step else "decoder", "C1" if step else "C0"
+        right,
+        x,
+        2.2,
+        "module" if step else "decoder",
+        "C1" if step else "C0",
     )
     box(right, x, 4.4, f"t + {step + 1}", "C2")
     arrow(right, (x, 0), (x, 2.2))

@@ -36,7 +36,9 @@ def gradients(placement: str, layers: int, seed: int) -> tuple[float, ...]:
         "final_norm": placement != "post",
     }
     model = Decoder(
-        Config(**sizes, **choices, activation="relu", gated=False, tied=False)
+        Config(
+            **sizes, **choices, activation="relu", gated=False, tied=False
+        )
     )
     for name, weight in model.named_parameters():
         if weight.ndim == 2:
@@ -91,7 +93,9 @@ def draw_gradients():
         last = [
             over_seeds(placement, depth)[:, -1].mean() for depth in DEPTHS
         ]
-        by_depth.plot(DEPTHS, last, color=colour, marker=marker, markersize=5)
+        by_depth.plot(
+            DEPTHS, last, color=colour, marker=marker, markersize=5
+        )
     by_layer.set(
         yscale="log",
         xlabel="layer",

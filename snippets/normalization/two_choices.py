@@ -48,7 +48,9 @@ def draw_two_choices():
                 color="C0",
                 alpha=1 if count else 0.6,
             )
-            example = examples.get((placement, statistic), "none in the list")
+            example = examples.get(
+                (placement, statistic), "none in the list"
+            )
             axes.text(
                 x - 0.15,
                 y,

@@ -1,4 +1,4 @@
-"""A serial and a parallel block with toy branches, and what flows in each."""
+"""A serial and a parallel block with toy branches, and their values."""
 
 import torch
 from matplotlib import pyplot as plt

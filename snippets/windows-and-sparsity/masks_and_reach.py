@@ -11,7 +11,9 @@ columns = {
     "window": [local] * 4,
     "dilated": [masks.dilated(tokens, window, step=2)] * 4,
     "global + window": [masks.global_and_local(tokens, window, [8])] * 4,
-    "blocks": [masks.big_bird(tokens, 2, 1, 1, 1, seed) for seed in range(4)],
+    "blocks": [
+        masks.big_bird(tokens, 2, 1, 1, 1, seed) for seed in range(4)
+    ],
     "3 windows, 1 full": [local, local, local, every],
 }
 

@@ -4,7 +4,7 @@ Inputs are the numeric fields of the dataclasses that ``[tool.claims] inputs`` n
 and the numeric literals that the page's own blocks assign or pass by keyword. A computed number that no input moves is
 hard-coded somewhere, unless it is arithmetic in its own link.
 
-A raised page may break: its assertions are left out, and a statement that raises ends its block. Only another value
+A raised page may break: its assertions are left out, and a statement that raises is passed over. Only another value
 counts as a move, not a value that is missing then. So this finds numbers that ignore the inputs; it does not show that
 they use them rightly.
 """
@@ -335,7 +335,9 @@ def _program(
 ) -> Program:
     """One block that runs the page with each of these inputs raised."""
     request = {
-        "blocks": [[code, page.path] for code in codes],
+        "blocks": [
+            [code, page.path, bool(block.raises)] for code, block in zip(codes, page.program.blocks, strict=True)
+        ],
         "asked": [[text, digest(value.to_json())] for text, value in asked.items()],
         "fields": [[entry.module, entry.kind, entry.field] for entry in inputs if isinstance(entry, Field)],
         "literals": [

@@ -63,7 +63,8 @@ class _Raising:
         for node in (entry.node for entry in self.statements):
             if isinstance(node, ast.ImportFrom) and node.module == "__future__":
                 self.flags |= sum(getattr(__future__, alias.name).compiler_flag for alias in node.names)
-        self.broken: set[int] = set()  # blocks that raised
+        self.ending = {index for index, (_, _, raises) in enumerate(wanted["blocks"]) if raises}
+        self.ended: set[int] = set()  # of the blocks that must raise, those that did
         self.files: set[str] = set()
 
     def trace(self, raised: list[list[str]], literals: list[list[Any]]) -> list[str]:
@@ -90,13 +91,13 @@ class _Raising:
     # --- running ---
 
     def _run(self, statement: _Statement, code: CodeType | None = None) -> None:
-        """Run one statement; what raises ends its block, and nothing else."""
-        if statement.block in self.broken:
+        """Run one statement; one that raises is left at that, and ends its block only if that block must raise."""
+        if statement.block in self.ended:
             return
         try:
             exec(code or statement.code(self.flags), self.namespace)
         except BaseException:
-            self.broken.add(statement.block)
+            self.ended |= self.ending & {statement.block}
 
     def _rest(self, at: int) -> str:
         for statement in self.statements[at:]:
@@ -175,8 +176,8 @@ class _Raising:
         return result
 
 
-def _statements(blocks: Iterable[list[str]]) -> Iterator[_Statement]:
-    for index, (source, name) in enumerate(blocks):
+def _statements(blocks: Iterable[list[Any]]) -> Iterator[_Statement]:
+    for index, (source, name, _) in enumerate(blocks):
         name = f"<{name}#{index + 1}>"
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
         with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):

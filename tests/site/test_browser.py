@@ -156,8 +156,8 @@ def test_the_numbers_of_a_page_and_the_ledger_by_keyboard(page: Page, address: s
     for where, name in (("nav", "Reference"), ("nav", "Ledger"), ("article", "Chapters on decisions")):
         link = page.locator(f"{where} a:visible").filter(has_text=re.compile(rf"^\s*{name}\s*$")).first
         tab_to(page, link)
-        page.keyboard.press("Enter")
-        page.wait_for_load_state()
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
     assert page.url.endswith("reference/ledger/decisions/")
     expect(page.get_by_role("cell", name="128 KiB").first).to_be_attached()
 
