@@ -58,7 +58,7 @@ def test_each_page_says_what_it_holds(site: Path) -> None:
     said = {}
     for path in addresses(site):
         description = soup(site, path).select_one('meta[name="description"]')
-        assert description and 30 <= len(description["content"]) <= 250, path
+        assert description and 30 <= len(description["content"]) <= 300, path
         said.setdefault(description["content"], []).append(path)
     assert [paths for paths in said.values() if len(paths) > 1] == []
 
