@@ -123,7 +123,8 @@ def _read(file: ConfigFile) -> Reading:
                 raise file.error(key, file.get(key), f"cannot be counted for an unknown model_type ({shown})")
         file.notes.append(
             f"model_type {shown} is not known: read by its keys alone, as a pre-norm decoder with RMS norms, rotary "
-            "positions and a gate where the activation is SiLU; biases, QK-norm and other parts that its class adds without a key are not counted"
+            "positions and a gate where the activation is SiLU; biases, QK-norm and other "
+            "parts that its class adds without a key are not counted"
         )
         family = GENERIC
     for key, allowed in family.only.items():

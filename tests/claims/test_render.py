@@ -229,3 +229,25 @@ def test_a_long_value_is_cut(html):
     shown = str(html(text, serving=True))
     assert "…, 801 values" in shown and "…, 150 characters" in shown
     assert "10, 11, 12" in shown and "30, 31, 32" not in shown and "ab " * 30 not in shown
+
+
+def test_only_code_that_has_a_colour_is_marked(project):
+    root = project(a='# A\n\n```python\nwidth = {"a": 3 if not [] else -4}\n```\n')
+    gate = gate_for(str(root))
+    try:
+        gate.serving = True
+        engine = markdown.Markdown(
+            extensions=["claims", *EXTENSIONS], extension_configs=OPTIONS | {"claims": {"root": str(root)}}
+        )
+        code = BeautifulSoup(engine.convert((root / "docs/a.md").read_text()), "html.parser").select_one("pre > code")
+    finally:
+        gate.close()
+    assert code.text == 'width = {"a": 3 if not [] else -4}\n'
+    assert [(span["class"], span.text) for span in code.select("span[class]")] == [
+        (["s2"], '"a"'),
+        (["mi"], "3"),
+        (["k"], "if"),
+        (["ow"], "not"),
+        (["k"], "else"),
+        (["mi"], "4"),
+    ]

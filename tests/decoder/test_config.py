@@ -76,6 +76,8 @@ def test_replace_derives_again_what_was_derived():
 
 
 def test_replace_keeps_what_was_stated():
-    stated = Config(width=60, heads=5, kv_heads=1, head_width=16, rotary_width=8, layers=3, window=7, windowed_layers=(1,))
+    stated = Config(
+        width=60, heads=5, kv_heads=1, head_width=16, rotary_width=8, layers=3, window=7, windowed_layers=(1,)
+    )
     changed = stated.replace(heads=4, layers=6)
     assert (changed.head_width, changed.rotary_width, changed.windowed_layers) == (16, 8, (1,))

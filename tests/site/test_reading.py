@@ -1,6 +1,8 @@
 """How a reader finds the way: search, sections, neighbours, anchors, terms, code to take along, a wrong address."""
 
+import gzip
 import re
+import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -70,6 +72,11 @@ def test_each_page_has_one_title_and_no_level_is_left_out(site: Path) -> None:
         assert [pair for pair in pairwise(levels) if pair[1] > pair[0] + 1] == [], path
 
 
+def test_what_search_loads_is_small(site: Path) -> None:
+    budget = tomllib.loads(Path(__file__).with_name("budget.toml").read_text("utf-8"))
+    assert len(gzip.compress((site / "search/search_index.json").read_bytes())) <= budget["search_bytes"]
+
+
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
@@ -77,7 +84,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("words", ["128 KiB", "GQA", "grouped-query attention"])
+@pytest.mark.parametrize("words", ["128 KiB", "GQA", "KV cache"])
 def test_search_finds_the_chapter(page: Page, address: str, words: str) -> None:
     page.goto(address)
     page.get_by_role("textbox", name="Search").click()
