@@ -2,16 +2,17 @@
 
 const SCROLLERS = ".math.display, .claims-drawing, .claims-output, .claims-table, .md-typeset__scrollwrap";
 
-function reach() {
-  for (const element of document.querySelectorAll(SCROLLERS)) {
-    if (element.scrollWidth > element.clientWidth) element.tabIndex = 0;
-    else element.removeAttribute("tabindex");
-  }
+// Told after each layout of what it watches, it never asks for one.
+const reach = new ResizeObserver((entries) => {
+  const wide = entries.map(({ target }) => target.scrollWidth > target.clientWidth);
+  entries.forEach(({ target }, index) => (wide[index] ? target.setAttribute("tabindex", "0") : target.removeAttribute("tabindex")));
+});
+
+function watch() {
+  for (const element of document.querySelectorAll(SCROLLERS)) reach.observe(element);
 }
 
-reach();
-addEventListener("resize", reach);
-addEventListener("toggle", reach, true); // what was folded has a width now
+watch();
 
 document.addEventListener("copy", (event) => {
   const selection = getSelection();
@@ -43,6 +44,6 @@ for (const section of document.querySelectorAll(".md-nav .md-nav[aria-labelledby
 // Material wraps tables after this script has run, and makes the buttons of a code block, a landmark each, when the block
 // comes into view.
 new MutationObserver(() => {
-  reach();
+  watch();
   for (const buttons of document.querySelectorAll("nav.md-code__nav:not([role])")) buttons.setAttribute("role", "none");
 }).observe(document.querySelector(".md-content"), { childList: true, subtree: true });

@@ -5,6 +5,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from claims.check import check
+from claims.gate import gate_for
 from claims.inputs import record, trace
 from claims.project import find
 from claims.render import Rendered, fill, key, render
