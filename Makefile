@@ -8,7 +8,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 export NO_MKDOCS_2_WARNING := 1
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-.PHONY: site offline serve check test lint fix parity bench clean
+.PHONY: site offline serve check test test-site lint fix parity bench clean
 
 site: export CLAIMS_BUILD := $(shell echo $$(date +%s)-$$$$)
 site: .venv/site.stamp  ## check every page, then build site/
@@ -28,8 +28,12 @@ serve: .venv/site.stamp  ## the author's loop: the site with live reload
 check: .venv/site.stamp  ## check every page, build nothing
 	$(BIN)/python -m claims check
 
-test: .venv/test.stamp  ## all tests
-	$(BIN)/python -m pytest -n 2
+test: .venv/test.stamp  ## all tests that need no browser, and the checks on the built pages
+	$(BIN)/python -m pytest -n 2 --ignore=tests/site
+	$(BIN)/python -m pytest tests/site/test_pages.py tests/site/test_assets.py tests/site/test_readme.py
+
+test-site: .venv/test.stamp  ## the whole of tests/site: the built site in Chromium, offline, in both engines; many minutes
+	$(BIN)/python -m pytest -n 2 tests/site
 
 lint: .venv/lint.stamp  ## style, types, spelling
 	$(BIN)/ruff check

@@ -53,7 +53,10 @@ class ClaimsPlugin(BasePlugin):
         self.gate.serving = getattr(self, "serving", False)
         if not self.gate.serving:
             self.target = Path(config.site_dir)
-            self.unfinished = publish.begin(self.target)
+            try:
+                self.unfinished = publish.begin(self.target)
+            except OSError as error:
+                raise PluginError(f"claims: the site is built beside its place, which fails: {error}") from None
             config.site_dir = str(self.unfinished)
         return config
 
