@@ -64,7 +64,7 @@ def test_a_notebook_is_a_page_like_any_other(build):
     assert [output.text for output in soup.select("pre.claims-output")] == ["24"]
     assert not soup.select(".jupyter-wrapper")
     assert [link["href"] for link in soup.select(".claims-downloads a")] == ["lab.ipynb", "lab.py"]
-    assert {path.name for path in (site / "lab").iterdir()} == {"index.html", "lab.ipynb", "lab.py"}
+    assert {path.name for path in (site / "lab").iterdir()} == {"index.html", "index.html.md", "lab.ipynb", "lab.py"}
     assert "layers = 25" in (site / "other/other.py").read_text("utf-8")
     assert not (site / "lab.py").exists()
 
