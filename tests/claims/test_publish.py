@@ -62,7 +62,7 @@ def start(book: Path, trouble: str = "") -> subprocess.Popen:
     return subprocess.Popen(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"],
         cwd=book,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": "0", "CI": "", "TROUBLE": trouble},
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": "0", "TROUBLE": trouble},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

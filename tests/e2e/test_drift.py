@@ -29,7 +29,7 @@ CHANGES = {
 
 
 def run(book: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": str(book / "src"), "NO_MKDOCS_2_WARNING": "1", "CI": ""}
+    environment = os.environ | {"PYTHONPATH": str(book / "src"), "NO_MKDOCS_2_WARNING": "1"}
     return subprocess.run(
         [sys.executable, "-m", *command], cwd=book, env=environment, capture_output=True, text=True, timeout=600
     )
