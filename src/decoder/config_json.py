@@ -27,7 +27,7 @@ from decoder.config_keys import (
     Windows,
     short,
 )  # fmt: skip
-from decoder.model_types import FAMILIES, GENERIC, GENERIC_REFUSES
+from decoder.model_types import FAMILIES, GENERIC, GENERIC_REFUSES, OTHER_NAMES
 
 __all__ = ["FAMILIES", "ConfigError", "Reading", "Value", "read_config"]
 
@@ -149,6 +149,7 @@ def _read(file: ConfigFile) -> Reading:
     if family.finish:
         family.finish(file, read)
     _experts(file, family, read)
+    _unread(file, family)
     try:
         config = Config(**{name: value for name, value in read.items() if value is not DERIVED})
     except ValueError as error:
@@ -174,7 +175,8 @@ def _heads(file: ConfigFile, family: Family, read: dict[str, Any]) -> None:
     if read["layers"] > MOST_LAYERS:
         raise file.error(str(file.values["layers"].key), read["layers"], f"must be at most {MOST_LAYERS:,}")
     if read.get("kv_heads") is DERIVED:
-        read["kv_heads"] = file.derive("kv_heads", heads)
+        spec = family.fields.get("kv_heads")
+        read["kv_heads"] = file.derive("kv_heads", heads, spec.name if isinstance(spec, Key) else None)
     if heads % read["kv_heads"]:
         key = file.values["kv_heads"].key or file.values["heads"].key
         raise file.error(str(key), read["kv_heads"], f"must divide {file.named('heads')}")
@@ -183,6 +185,18 @@ def _heads(file: ConfigFile, family: Family, read: dict[str, Any]) -> None:
             rule = f"must divide {file.named('width')} where no head_dim is stated"
             raise file.error(str(file.values["heads"].key), heads, rule)
         read["head_width"] = file.derive("head_width", width // heads, "head_dim")
+
+
+def _unread(file: ConfigFile, family: Family) -> None:
+    """Note each key that states a size under a name that this class does not read, if the file does not state it."""
+    keys = {field: spec.names for field, spec in family.fields.items() if isinstance(spec, Key)}
+    own = {name for names in keys.values() for name in names}
+    for name in file.data:
+        field = OTHER_NAMES.get(name)
+        read = file.values.get(field) if field in keys and name not in own else None
+        if read is not None and read.origin != "stated":
+            taken = f"{field} is {read.value} ({read.origin})"
+            file.notes.append(f"{name} has no effect: the class reads {' or '.join(keys[field])}; {taken}")
 
 
 def _windows(file: ConfigFile, windows: Windows | None, read: dict[str, Any]) -> None:

@@ -710,6 +710,22 @@ GENERIC = Family(
     rope=Rope(),
     windows=Windows(replace(_WINDOW, default=DERIVED), replace(_SWITCH, default=True)),
 )
+# Names that other programs give to what a config.json names differently: litgpt, Megatron-LM, Llama's params.json.
+_ELSEWHERE = {
+    "kv_heads": ("n_kv_heads", "kv_heads", "n_query_groups", "num_query_groups"),
+    "head_width": ("head_size", "d_head", "dim_head", "kv_channels"),
+    "context": ("max_sequence_length", "block_size"),
+}
+
+# The keys that any class or another program has for a size, and the field that each of them states.
+OTHER_NAMES = {
+    name: field
+    for family in (*FAMILIES.values(), GENERIC)
+    for field, spec in family.fields.items()
+    if isinstance(spec, Key) and spec.kind == "whole"
+    for name in spec.names
+} | {name: field for field, names in _ELSEWHERE.items() for name in names}
+
 # Keys of parts that a guess would miscount.
 GENERIC_REFUSES = (
     "num_experts", "num_local_experts", "n_routed_experts", "moe_intermediate_size", "kv_lora_rank", "q_lora_rank",

@@ -1,7 +1,8 @@
 """What the site's tools read, written from the same Python that the book runs.
 
 ``formulas.js`` holds every count, ``tables.js`` the fields of a Config and the table of model types, ``models.js``
-the released models as presets, ``atlas.csv`` and ``atlas.json`` the atlas, ``architecture.py`` the decoder as one file.
+the released models as presets, ``atlas.csv`` and ``atlas.json`` the atlas, ``architecture.py`` the decoder as one file;
+``favicon.svg``, ``touch-icon.png`` and ``card.png`` are how the book is shown elsewhere.
 All of it is made anew by ``python -m decoder assets FOLDER`` before a build; a file is touched only if it changes.
 """
 
@@ -18,7 +19,7 @@ from typing import Any, get_args
 
 import click
 
-from decoder import atlas, audit, budget, config, config_json, config_keys, families, model_types, notation
+from decoder import atlas, audit, budget, config, config_json, config_keys, emblem, families, model_types, notation
 from decoder.config import Config, Experts, LatentAttention, RopeScaling
 from decoder.config_keys import Family, Key
 from decoder.onefile import one_file
@@ -32,26 +33,29 @@ PARTS = {"rope_scaling": RopeScaling, "latent": LatentAttention, "experts": Expe
 KINDS = ((Config, ""), *((part, f"{name}.") for name, part in PARTS.items()))
 
 
-def site_assets() -> dict[str, str]:
-    """The text of each file, by name."""
-    return {
+def site_assets() -> dict[str, bytes]:
+    """The content of each file, by name."""
+    texts = {
         "formulas.js": budget.javascript(),
         "tables.js": _module(tables()),
         "models.js": _module({"MODELS": models()}),
         "atlas.json": json.dumps(atlas.records(), indent=1) + "\n",
         "atlas.csv": _csv(atlas.records()),
         "architecture.py": one_file(),
+        "favicon.svg": emblem.icon_svg(),
     }
+    images = {"touch-icon.png": emblem.icon_png(), "card.png": emblem.card_png()}
+    return {name: text.encode() for name, text in texts.items()} | images
 
 
 def write(folder: Path) -> list[str]:
     """Write what is new or has changed; the names of those files are returned."""
     folder.mkdir(parents=True, exist_ok=True)
     changed = []
-    for name, text in site_assets().items():
+    for name, content in site_assets().items():
         path = folder / name
-        if not path.is_file() or path.read_bytes() != text.encode():
-            path.write_text(text, encoding="utf-8", newline="\n")
+        if not path.is_file() or path.read_bytes() != content:
+            path.write_bytes(content)
             changed.append(name)
     return changed
 
@@ -108,6 +112,7 @@ def tables() -> dict[str, Any]:
         "LARGEST_FILE": config_json.LARGEST_FILE,
         "MOST_LAYERS": config_json.MOST_LAYERS,
         "GENERIC_REFUSES": model_types.GENERIC_REFUSES,
+        "OTHER_NAMES": model_types.OTHER_NAMES,
         "ASPECTS": audit.ASPECTS,
         "NARROWEST_HEAD": audit.NARROWEST_HEAD,
         "WIDEST_HEAD": audit.WIDEST_HEAD,

@@ -197,7 +197,50 @@ def test_origins():
     assert values["width"] == Value(24, "stated", "hidden_size")
     assert values["head_width"] == Value(128, "class default", "head_dim")
     assert values["tied"] == Value(False, "class default", "tie_word_embeddings")
-    assert read(**{**LLAMA, "num_key_value_heads": None}).values["kv_heads"] == Value(6, "derived", None)
+    assert read(**{**LLAMA, "num_key_value_heads": None}).values["kv_heads"] == Value(
+        6, "derived", "num_key_value_heads"
+    )
+
+
+def without(name):
+    return {key: value for key, value in LLAMA.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    ("model_type", "keys", "note"),
+    [
+        (
+            "llama",
+            {**without("num_key_value_heads"), "num_kv_heads": 2},
+            "num_kv_heads has no effect: the class reads num_key_value_heads; kv_heads is 6 (derived)",
+        ),
+        (
+            "qwen3",
+            {**LLAMA, "head_size": 4},
+            "head_size has no effect: the class reads head_dim; head_width is 128 (class default)",
+        ),
+        (
+            "newcomer",
+            {**without("num_key_value_heads"), "tie_word_embeddings": True, "n_kv_heads": 2},
+            "n_kv_heads has no effect: the class reads num_key_value_heads or num_kv_heads or n_head_kv; "
+            "kv_heads is 6 (derived)",
+        ),
+    ],
+)
+def test_a_size_under_a_name_that_the_class_does_not_read_is_said(model_type, keys, note):
+    assert note in read(model_type, **keys).notes
+
+
+def test_another_name_beside_the_right_one_and_a_key_of_no_size_are_not_spoken_of():
+    assert read("llama", **LLAMA, num_kv_heads=6, n_ctx=2, dropout=0.0).notes == ()
+    assert (
+        read("gpt_neox", hidden_size=24, num_attention_heads=6, rotary_pct=1.0, n_kv_heads=2).notes == ()
+    )  # it has one kind of head
+
+
+def test_no_released_model_states_a_size_in_vain():
+    notes = [note for data in FILES.values() for note in read_config(data).notes]
+    assert [note for note in notes if "has no effect" in note] == []
 
 
 @pytest.mark.parametrize(

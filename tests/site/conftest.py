@@ -49,8 +49,8 @@ def site_elsewhere(shared_folder: Path) -> Path:
     def build(target: Path) -> None:
         project = copied(shared_folder / "a longer path" / "to the book")
         environment = ELSEWHERE | {"PYTHONPATH": str(project / "src")}
-        run(["decoder", "assets"], project, environment)
-        run(["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)], project, environment)
+        run(["decoder", "assets"], project, **environment)
+        run(["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)], project, **environment)
 
     return built_once(shared_folder / "site-elsewhere", build)
 

@@ -17,6 +17,7 @@ from decoder.audit import audit, ratios
 from decoder.config import Config, Experts, LatentAttention, RopeScaling
 from decoder.config_json import ConfigError, read_config
 from decoder.families import RELEASED, SYSTEMS, _data
+from decoder.model_types import OTHER_NAMES
 from decoder.positions import apply_rotary, rotary_frequencies, rotary_tables
 from decoder.site_assets import PARTS, chosen
 
@@ -410,6 +411,23 @@ def test_files_without_a_key_or_with_a_wrong_one_read_alike(page: Page, address:
             cases += [({**data, key: wrong}, None, 1, "bf16") for wrong in WRONG]
     reports(page, address, cases)
     assert len(cases) > 8000
+
+
+def test_sizes_under_other_names_read_alike(page: Page, address: str) -> None:
+    cases = []
+    for data in {data["model_type"]: data for _, data in FILES}.values():
+        for name, field in OTHER_NAMES.items():
+            stated = {key: value for key, value in data.items() if OTHER_NAMES.get(key) != field}
+            cases.append(({**stated, name: 8}, None, 1, "bf16"))
+    reports(page, address, cases)
+    assert sum("has no effect" in " ".join(noted(data)) for data, *_ in cases) > 100
+
+
+def noted(data: dict[str, Any]) -> tuple[str, ...]:
+    try:
+        return audit(data).warnings
+    except ConfigError:
+        return ()
 
 
 def test_other_shapes_of_a_file(page: Page, address: str) -> None:

@@ -6,6 +6,7 @@ import {
   FAMILIES,
   GENERIC,
   GENERIC_REFUSES,
+  OTHER_NAMES,
   LARGEST,
   LARGEST_FILE,
   LARGEST_NUMBER,
@@ -322,6 +323,7 @@ function read(file) {
   rotary(file, family.rope, made);
   if (family.finish) FINISH[family.finish.name](file, made);
   routed(file, family, made);
+  unread(file, family);
   try {
     const config = makeConfig(Object.fromEntries(Object.entries(made).filter(([, value]) => value !== DERIVED)));
     return {
@@ -346,7 +348,7 @@ function heads(file, family, made) {
   if (made.layers > MOST_LAYERS) {
     throw file.error(String(file.values.get("layers").key), made.layers, `must be at most ${grouped(MOST_LAYERS)}`);
   }
-  made.kv_heads ??= file.derive("kv_heads", made.heads);
+  made.kv_heads ??= file.derive("kv_heads", made.heads, family.fields.kv_heads?.key?.names[0] ?? null);
   if (made.heads % made.kv_heads) {
     const name = file.values.get("kv_heads").key ?? file.values.get("heads").key;
     throw file.error(String(name), made.kv_heads, `must divide ${file.named("heads")}`);
@@ -357,6 +359,19 @@ function heads(file, family, made) {
       throw file.error(String(file.values.get("heads").key), made.heads, rule);
     }
     made.head_width = file.derive("head_width", made.width / made.heads, "head_dim");
+  }
+}
+
+function unread(file, family) {
+  const keys = new Map(Object.entries(family.fields).flatMap(([field, spec]) => (spec.key ? [[field, spec.key.names]] : [])));
+  const own = new Set([...keys.values()].flat());
+  for (const name of file.data.keys()) {
+    const field = Object.hasOwn(OTHER_NAMES, name) ? OTHER_NAMES[name] : null;
+    const read = keys.has(field) && !own.has(name) ? file.values.get(field) : undefined;
+    if (read && read.origin !== "stated") {
+      const taken = `${field} is ${shown(read.value)} (${read.origin})`;
+      file.notes.push(`${name} has no effect: the class reads ${keys.get(field).join(" or ")}; ${taken}`);
+    }
   }
 }
 
