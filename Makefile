@@ -8,7 +8,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 export NO_MKDOCS_2_WARNING := 1
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-.PHONY: site offline serve check test test-site lint fix parity bench clean
+.PHONY: site offline pdf serve check test lint fix parity bench drill mutants clean
 
 site: export CLAIMS_BUILD := $(shell echo $$(date +%s)-$$$$)
 site: .venv/site.stamp  ## check every page, then build site/
@@ -21,6 +21,9 @@ offline: .venv/site.stamp  ## build site-offline/, which works from its folder w
 	DIRECTORY_URLS=false SITE_URL= $(BIN)/mkdocs build --strict --site-dir site-offline
 	$(BIN)/python -m claims offline site-offline
 
+pdf: site  ## the whole book as one PDF, site/book.pdf; needs a Chromium
+	$(BIN)/python -m claims pdf site site/book.pdf
+
 serve: .venv/site.stamp  ## the author's loop: the site with live reload
 	$(BIN)/python -m decoder assets
 	$(BIN)/mkdocs serve
@@ -28,12 +31,8 @@ serve: .venv/site.stamp  ## the author's loop: the site with live reload
 check: .venv/site.stamp  ## check every page, build nothing
 	$(BIN)/python -m claims check
 
-test: .venv/test.stamp  ## all tests that need no browser, and the checks on the built pages
-	$(BIN)/python -m pytest -n 2 --ignore=tests/site
-	$(BIN)/python -m pytest tests/site/test_pages.py tests/site/test_assets.py tests/site/test_readme.py
-
-test-site: .venv/test.stamp  ## the whole of tests/site: the built site in Chromium, offline, in both engines; many minutes
-	$(BIN)/python -m pytest -n 2 tests/site
+test: .venv/test.stamp  ## all tests; those of the built site in a browser say so when there is none
+	$(BIN)/python -m pytest -n 2
 
 lint: .venv/lint.stamp  ## style, types, spelling
 	$(BIN)/ruff check
@@ -50,6 +49,13 @@ parity: .venv/test.stamp  ## each family against transformers, on the same rando
 
 bench: .venv/test.stamp  ## every script in benchmarks/: times, as ratios within one run
 	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
+
+drill: .venv/test.stamp  ## fifty seeded changes in a copy of the book, each of which must be noticed; many minutes
+	$(BIN)/python tests/drill/drill.py
+
+mutants: .venv/test.stamp  ## change the code in every place that tests/mutation names: a test must fail each time; hours
+	$(INSTALL) cosmic-ray==8.7.0
+	OMP_NUM_THREADS=1 $(BIN)/python tests/mutation/mutants.py
 
 clean:  ## remove what was built and cached, keep .venv
 	rm -rf site .cache

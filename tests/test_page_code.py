@@ -7,7 +7,9 @@ from claims.project import find
 
 COLUMNS = 75  # at 1280 pixels; folded programs are set smaller and hold 77
 FOLDED = 77
-CHAPTERS = ("docs/reading.md", "docs/decisions", "docs/decoder", "docs/survey", "docs/practice", "docs/tools", "docs/reference")
+CHAPTERS = [
+    f"docs/{name}" for name in ("reading.md", "decisions", "decoder", "survey", "practice", "tools", "reference")
+]
 PROJECT = find()
 
 

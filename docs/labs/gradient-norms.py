@@ -1,3 +1,9 @@
+# ---
+# claims:
+#   constant:
+#     "0.02": the standard deviation that the decoder draws its weights with
+# ---
+
 # %% [markdown]
 # # Lab: measure gradients layer by layer
 #

@@ -1,3 +1,9 @@
+# ---
+# claims:
+#   constant:
+#     "twice": the table stands twice in one list, whatever its size
+# ---
+
 # %% [markdown]
 # # Lab: one table, one object
 #

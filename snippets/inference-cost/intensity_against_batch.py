@@ -33,7 +33,8 @@ axes.set(xscale="log", yscale="log")
 axes.set_xticks(
     [1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1,024"]
 )
-axes.set_yticks([1, 10, 100], ["1", "10", "100"])
+ticks = [1, 10, 100]
+axes.set_yticks(ticks, map(str, ticks))
 axes.minorticks_off()
 axes.set_ylim(0.3, 500)
 figure.legend(loc="outside lower center", ncols=2, fontsize=10)

@@ -1,6 +1,10 @@
 import matplotlib.pyplot as plt
 from matplotlib.patches import FancyBboxPatch
 
+from decoder import families
+
+deepseek = families.get("deepseek-ai/DeepSeek-V3")
+parts = deepseek.latent
 figure, (drawing, bars) = plt.subplots(
     1, 2, figsize=(7.5, 3.4), width_ratios=(1.25, 1)
 )
@@ -36,8 +40,16 @@ def arrow(start, end):
 
 
 box(3.6, 0.1, 2.8, 0.8, "token $x$", "C7")
-box(1.0, 2.0, 4.0, 0.8, "latent, c = 512", "C1", filled=True)
-box(6.2, 2.0, 3.4, 0.8, "rotary key, r = 64", "C1", filled=True)
+box(1.0, 2.0, 4.0, 0.8, f"latent, c = {parts.kv_rank}", "C1", filled=True)
+box(
+    6.2,
+    2.0,
+    3.4,
+    0.8,
+    f"rotary key, r = {parts.rope_width}",
+    "C1",
+    filled=True,
+)
 box(0.1, 4.1, 2.9, 0.9, "key parts\nof all heads", "C0")
 box(3.3, 4.1, 2.6, 0.9, "values\nof all heads", "C0")
 for start, end in (
@@ -58,12 +70,14 @@ drawing.text(9.7, 1.55, "cached", ha="right", va="top", fontsize=9)
 drawing.set(xlim=(0, 10), ylim=(0, 6.1))
 drawing.axis("off")
 
+key_width = parts.nope_width + parts.rope_width
 rows = {
-    "latent": 512 + 64,
-    "1 kv head": 2 * 128,
-    "8 kv heads": 2 * 8 * 128,
-    "128 kv heads": 2 * 128 * 128,
-    "rebuilt heads": 128 * (192 + 128),
+    "latent": parts.kv_rank + parts.rope_width,
+    **{
+        f"{n} kv head{'s' if n > 1 else ''}": 2 * n * parts.value_width
+        for n in (1, 8, deepseek.heads)
+    },
+    "rebuilt heads": deepseek.heads * (key_width + parts.value_width),
 }
 bars.barh(
     list(rows), list(rows.values()), color=["C1", "C0", "C0", "C0", "C0"]

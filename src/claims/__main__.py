@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -11,9 +12,12 @@ from pathlib import Path
 
 import click
 
+from claims import paper
 from claims.check import check
 from claims.finding import show_all
+from claims.finish import FinishError, finish
 from claims.fix import apply, plan
+from claims.gate import Gate, GateError
 from claims.inputs import Trace, record, trace
 from claims.offline import OfflineError, install
 from claims.project import Project, ProjectError, find
@@ -32,6 +36,10 @@ class Door(click.Group):
         try:
             return super().invoke(context)
         except ProjectError as error:
+            click.echo(f"claims: {error}", err=True)
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever read this has enough, which click knows to take quietly
+                raise
             click.echo(f"claims: {error}", err=True)
         except KeyboardInterrupt:
             click.echo("claims: interrupted", err=True)
@@ -122,7 +130,8 @@ def fix_command(paths: tuple[str, ...]) -> None:
 @main.command("prove")
 @click.argument("paths", nargs=-1)
 @click.option("--inputs", "with_inputs", is_flag=True, help="Also raise every input; each computed number must move.")
-def prove_command(paths: tuple[str, ...], with_inputs: bool) -> None:
+@click.option("--cold", is_flag=True, help="Raise the inputs of every page, whatever is recorded of it.")
+def prove_command(paths: tuple[str, ...], with_inputs: bool, cold: bool) -> None:
     """Change every literal in several ways; each change must be found."""
     project = _project(paths)
     with Runner(project.root, project.preload, project.time_limit) as runner:
@@ -134,14 +143,16 @@ def prove_command(paths: tuple[str, ...], with_inputs: bool) -> None:
         for survivor in proof.survivors:
             click.echo(f"{_at(project, survivor.place)}: survivor: {survivor.old} may become {survivor.new}")
         click.echo(f"{proof.mutants:,} changes of {proof.claims:,} literals, {len(proof.survivors):,} unnoticed")
-        found = trace(report, runner) if with_inputs else Trace()
+        found = trace(report, runner, cold) if with_inputs else Trace()
     if with_inputs:
         record(report, found)
     for shown in show_all(found.findings, project.root, _relative(project)):
         click.echo(shown)
     if with_inputs:
-        left = f", {found.untraced:,} not traced" if found.untraced else ""
-        click.echo(f"{found.numbers:,} computed numbers under {found.inputs:,} inputs raised{left}; {_findings(found)}")
+        pages = f"{len(found.answers):,} page{'' if len(found.answers) == 1 else 's'}, {found.recorded:,} as recorded"
+        click.echo(
+            f"{found.numbers:,} computed numbers under {found.inputs:,} inputs raised on {pages}; {_findings(found)}"
+        )
     sys.exit(1 if proof.survivors or found.findings else 0)
 
 
@@ -158,6 +169,32 @@ def offline(site: Path) -> None:
     except OfflineError as error:
         raise click.ClickException(str(error)) from None
     click.echo(f"{site}: {pages} pages work as files; open {site / 'index.html'}")
+
+
+@main.command()
+@click.argument("site", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def pdf(site: Path, file: Path) -> None:
+    """Print a built SITE as one PDF, FILE, with the Chromium of this machine."""
+    try:
+        pages = paper.install(site, file)
+    except paper.PaperError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"{file}: {pages} pages")
+
+
+@main.command("finish")
+@click.argument("site", type=click.Path(path_type=Path, exists=True, file_okay=False))
+def finish_command(site: Path) -> None:
+    """Add to a SITE that was built without MkDocs' plugins its math font, its pages as Markdown, and its policy."""
+    gate = Gate(_project(()))
+    try:
+        pages = finish(site, gate)
+    except (FinishError, GateError) as error:
+        raise click.ClickException(str(error)) from None
+    finally:
+        gate.close()
+    click.echo(f"{site}: {pages} pages finished")
 
 
 if __name__ == "__main__":

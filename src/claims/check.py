@@ -36,8 +36,9 @@ def check(
     cold: bool | None = None,
     runner: Runner | None = None,
     progress: Callable[[Checked], None] | None = None,
+    last: Report | None = None,
 ) -> Report:
-    """Check the pages at ``paths``, or all pages.
+    """Check the pages at ``paths``, or all pages. A page that is as it was in ``last`` is the same object in both.
 
     ``cold`` ignores the cache. By default it is ignored where the variable CI is ``true``, but for what was computed
     in the same build, if the variable CLAIMS_BUILD names one: it holds a word that no two builds share. What no page
@@ -46,18 +47,26 @@ def check(
     paths = list(paths)
     names = project.pages(paths)
     lexicon = project.words
-    facts = recorded.load(project.root, project.facts, project.bibliography)
+    last = last if last and last.project == project else None
+    facts = recorded.load(project.root, project.facts, project.bibliography, last.facts if last else None)
     glossary = terms.load(project.root, project.glossary, lexicon)
     build, fresh = os.environ.get("CLAIMS_BUILD", ""), cold is None and os.environ.get("CI", "").lower() == "true"
     cold = fresh and not build if cold is None else cold
     folder, salt = project.root / project.cache, environment_salt(project.preload)
     cache = Cache(folder, project.root, salt, build, own=fresh)
+    same = last and (last.facts, last.project.words) == (facts, lexicon)
+    known = {page.path: page for page in last.pages} if last and same else {}
     opened = Runner(project.root, project.preload, project.time_limit) if runner is None else nullcontext(runner)
     with opened as running, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
 
         def one(name: str) -> Checked:
-            checked = _run(read(project.root, name, lexicon), running, None if cold else cache, cache)
-            judge(checked, facts, lexicon)
+            before = known.get(name)
+            page = read(project.root, name, lexicon, last=before.page if before else None)
+            checked = _run(page, running, None if cold else cache, cache)
+            if before and (before.page, before.result) == (checked.page, checked.result):
+                checked = before
+            else:
+                judge(checked, facts, lexicon)
             if progress:
                 progress(checked)
             return checked

@@ -64,21 +64,34 @@ class Facts:
     references: dict[str, Entry] = field(default_factory=dict)
     reference_lines: dict[str, int] = field(default_factory=dict)
     troubles: list[Trouble] = field(default_factory=list)
+    raw: tuple[bytes, bytes] = (b"", b"")  # the two files as they were read
 
 
-def load(root: Path, facts: str, bibliography: str) -> Facts:
-    """Read both files; a missing one is empty, a broken one is a trouble with its line."""
-    found = Facts(facts, bibliography)
-    if (root / bibliography).is_file():
-        _bibliography(root / bibliography, found)
-    if (root / facts).is_file():
-        _facts(root / facts, found)
+def load(root: Path, facts: str, bibliography: str, last: Facts | None = None) -> Facts:
+    """Read both files; a missing one is empty, a broken one is a trouble with its line.
+
+    ``last`` is what was read before from files of these names; if both are as they were, it is given back.
+    """
+    raw = _bytes(root / facts), _bytes(root / bibliography)
+    if last and last.raw == raw:
+        return last
+    found = Facts(facts, bibliography, raw=raw)
+    _bibliography(found)
+    _facts(found)
     return found
 
 
-def _bibliography(path: Path, found: Facts) -> None:
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8").replace("\r\n", "\n")
+
+
+def _bibliography(found: Facts) -> None:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = _text(found.raw[1])
         data: BibliographyData = parse_string(text, "bibtex")
     except (PybtexError, UnicodeDecodeError) as error:
         line = getattr(error, "lineno", None) or 1
@@ -89,9 +102,9 @@ def _bibliography(path: Path, found: Facts) -> None:
         found.reference_lines[match.group(1)] = text.count("\n", 0, match.start()) + 1
 
 
-def _facts(path: Path, found: Facts) -> None:
+def _facts(found: Facts) -> None:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = _text(found.raw[0])
         tables = tomllib.loads(text, parse_float=Decimal)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         where = re.search(r"line (\d+)", str(error))

@@ -4,6 +4,8 @@
 the font as WOFF2 and its licence. It needs no hook of the engine that built the site.
 """
 
+from __future__ import annotations
+
 import io
 import re
 import sys
@@ -13,9 +15,10 @@ from html import unescape
 from importlib.metadata import distribution
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fontTools.subset import Options, Subsetter
-from fontTools.ttLib import TTFont
+if TYPE_CHECKING:
+    from fontTools.ttLib import TTFont
 
 FONT = "assets/fonts/stix-two-math.woff2"
 LICENCE = "assets/fonts/OFL.txt"
@@ -34,23 +37,27 @@ _FEATURES = [
 _NAMES = [0, 1, 2, 3, 4, 5, 6, 7, 13, 14]  # names, version, copyright, trademark and licence travel with the font
 
 
-def install(site: Path) -> Path:
-    """Write the font that the pages of `site` need, and its licence; returns the path of the font."""
+def install(site: Path) -> Path | None:
+    """Write the font that the pages of `site` need, and its licence; the path of the font, None without a formula."""
+    wanted = characters(site)
+    if not wanted:
+        return None
     font, licence = site / FONT, site / LICENCE
     font.parent.mkdir(parents=True, exist_ok=True)
-    font.write_bytes(subset(characters(site)))
+    font.write_bytes(subset(wanted))
     licence.write_text(f"{_copyright()}\n\n{files('claims').joinpath('OFL.txt').read_text('utf-8')}", "utf-8")
     return font
 
 
 def characters(site: Path) -> frozenset[str]:
-    """Every character shown inside a `<math>` element of the HTML files under `site`.
+    """Every character shown inside a `<math>` element of the HTML files under `site`, none if there is no such element.
 
     A variable of one letter is shown in italics, which are characters of their own; those are included.
     """
-    found = set(_ALWAYS)
+    found: set[str] = set()
     for page in site.rglob("*.html"):
         for formula in _MATH.findall(page.read_text("utf-8")):
+            found.update(_ALWAYS)
             found.update(unescape(_TAG.sub("", formula)))
             found.update(*map(_italics, map(unescape, _IDENTIFIER.findall(formula))))
     return frozenset(found)
@@ -62,6 +69,9 @@ def subset(wanted: frozenset[str]) -> bytes:
 
     The MATH table stays, so fences, roots and arrows still stretch.
     """
+    from fontTools.subset import Options, Subsetter  # takes a while, and not every site has formulas
+    from fontTools.ttLib import TTFont
+
     options = Options()
     options.flavor = "woff2"
     options.hinting = False
@@ -69,6 +79,7 @@ def subset(wanted: frozenset[str]) -> bytes:
     options.name_IDs = _NAMES
     options.notdef_outline = True
     with TTFont(_SOURCE, lazy=True, recalcTimestamp=False) as font:
+        _join_arrows(font)
         subsetter = Subsetter(options)
         subsetter.populate(text="".join(sorted(wanted)))
         subsetter.subset(font)
@@ -78,7 +89,18 @@ def subset(wanted: frozenset[str]) -> bytes:
     return written.getvalue()
 
 
+def _join_arrows(font: TTFont) -> None:
+    """Let arrows to the right grow: in STIX Two Math 2.11 the head of one says that it joins at its tip."""
+    for construction in font["MATH"].table.MathVariants.HorizGlyphConstruction:
+        if construction.GlyphAssembly:
+            last = construction.GlyphAssembly.PartRecords[-1]
+            ends = last.StartConnectorLength, last.EndConnectorLength
+            last.StartConnectorLength, last.EndConnectorLength = sorted(ends, reverse=True)
+
+
 def _copyright() -> str:
+    from fontTools.ttLib import TTFont
+
     with TTFont(_SOURCE, lazy=True) as font:
         return "\n".join(str(font["name"].getDebugName(name)) for name in (0, 7, 13))
 
@@ -93,4 +115,4 @@ def _italics(identifier: str) -> frozenset[str]:
 if __name__ == "__main__":
     for folder in sys.argv[1:]:
         target = install(Path(folder))
-        print(f"{target}: {target.stat().st_size:,} bytes")
+        print(f"{target}: {target.stat().st_size:,} bytes" if target else f"{folder}: no page has a formula")

@@ -9,12 +9,13 @@ from __future__ import annotations
 import posixpath
 import re
 import threading
+from functools import cache
 from pathlib import Path
 
 from claims.check import check
 from claims.finding import show_all
 from claims.project import Project, find
-from claims.render import Rendered, key, render
+from claims.render import Rendered, gathers, key, render
 from claims.report import Checked, Report, summary
 from claims.session import Runner
 
@@ -34,6 +35,7 @@ class Gate:
         self.serving = False
         self.report: Report | None = None
         self._pages: dict[str, int] = {}
+        self._gathered: dict[str, Rendered] = {}  # the pages made of others, as they were rendered last
         self._lock = threading.RLock()
         self._runner = Runner(project.root, project.preload, project.time_limit)
 
@@ -41,9 +43,25 @@ class Gate:
         """Check all pages again; pages whose text and files are as before come from the cache."""
         with self._lock:
             cold = None if self.report is None else False
-            self.report = check(self.project, cold=cold, runner=self._runner)
+            self.report = check(self.project, cold=cold, runner=self._runner, last=self.report)
             self._pages = {key(page.page.source.body): index for index, page in enumerate(self.report.pages)}
             return self.report
+
+    def stale(self) -> list[str]:
+        """Check again; the pages that are no longer as they were rendered."""
+        with self._lock:
+            before = {page.path: page for page in self.report.pages} if self.report else {}
+            report = self.refresh()
+            return [
+                page.path
+                for page in report.pages
+                if page is not before.get(page.path)
+                or (page.path in self._gathered and self._gathered[page.path] != render(page, report, self.serving))
+            ]
+
+    def start(self) -> None:
+        """Let the page server get ready before a page needs it."""
+        self._runner.start()
 
     def require(self) -> None:
         """Raise GateError if anything is wrong."""
@@ -65,7 +83,11 @@ class Gate:
             if name not in self._pages and self.serving and BOUND.search(body):
                 report = self.refresh()
             if name in self._pages:
-                return render(self._shown(report.pages[self._pages[name]]), report, self.serving)
+                page = self._shown(report.pages[self._pages[name]])
+                rendered = render(page, report, self.serving)
+                if self.serving and gathers(page.page.text):
+                    self._gathered[page.path] = rendered
+                return rendered
         if BOUND.search(body):
             first = next((line for line in body.splitlines() if line.strip()), "")
             raise GateError(f"a text that was never checked holds claims or blocks: {first[:80]!r}")
@@ -90,10 +112,12 @@ class Gate:
         self._runner.close()
 
 
-_gates: dict[Path, Gate] = {}
-
-
 def gate_for(root: Path | str = ".") -> Gate:
-    """The gate of the project at ``root``, one in a process."""
-    project = find(Path(root))
-    return _gates.setdefault(project.root, Gate(project))
+    """The gate of the project that ``root`` lies in, one in a process."""
+    return _gate(Path(root).resolve())
+
+
+@cache
+def _gate(folder: Path) -> Gate:
+    project = find(folder)
+    return Gate(project) if project.root == folder else _gate(project.root)

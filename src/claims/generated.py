@@ -12,8 +12,9 @@ from pybtex.database import Entry
 
 from claims.facts import Fact, author_line, link
 from claims.glossary import GLOSSARY, LINK
-from claims.inputs import recorded
+from claims.inputs import Answer, recorded
 from claims.literal import plain
+from claims.page import Claim
 from claims.report import Checked, Report
 
 BIBLIOGRAPHY = "<!-- claims:bibliography -->"
@@ -76,7 +77,7 @@ def glossary(report: Report, path: str) -> str:
 def ledger(report: Report, path: str, folder: str = "") -> str:
     """Every claim of the pages below a folder, as Markdown tables; ``.`` stands for the pages below none.
 
-    What moves a number is shown as ``prove --inputs`` last recorded it.
+    What moves a number is shown as ``prove --inputs`` recorded it of the page as it is now, and else not at all.
     """
     pages = [
         page
@@ -84,34 +85,44 @@ def ledger(report: Report, path: str, folder: str = "") -> str:
         if (page.page.claims or page.page.citations)
         and _below(posixpath.relpath(page.path, report.project.docs), folder)
     ]
-    moves = recorded(replace(report, pages=pages))
-    return "\n\n".join(_ledger_of(report, page, path, moves.get(page.path, [])) for page in pages)
+    answers = recorded(replace(report, pages=pages))
+    return "\n\n".join(_ledger_of(report, page, path, answers.get(page.path)) for page in pages)
 
 
 def _below(path: str, folder: str) -> bool:
     return "/" not in path if folder == "." else path.startswith(folder)
 
 
-def _ledger_of(report: Report, page: Checked, path: str, moves: list[list[str]]) -> str:
+def _ledger_of(report: Report, page: Checked, path: str, answer: Answer | None) -> str:
     rows = [
         f"## [{title(page)}]({_to(page.path, path)})",
         "",
-        f"| on the page | expression or source | exact value |{' what moves it |' if moves else ''}",
-        f"|---|---|---|{'---|' if moves else ''}",
+        "| on the page | expression or source | exact value | what moves it |",
+        "|---|---|---|---|",
     ]
-    for index, (claim, evaluation) in enumerate(zip(page.page.claims, page.evaluations, strict=True)):
+    for claim, evaluation in zip(page.page.claims, page.evaluations, strict=True):
         if evaluation.value:
-            cells = _cells(plain_text(claim.literal), f"<code>{text(claim.expression)}</code>", evaluation.value.brief)
-            rows.append(cells + (f" {text(', '.join(moves[index]))} |" if moves else ""))
+            expression = f"<code>{text(claim.expression)}</code>"
+            rows.append(_row(claim.literal, expression, evaluation.value.brief, _moved(page, claim, answer)))
     for citation in page.page.citations:
         if fact := report.facts.facts.get(citation.key):
-            cells = _cells(plain_text(citation.literal), text(f"{fact.source}, {fact.where}"), fact.value.brief)
-            rows.append(cells + ("  |" if moves else ""))
+            rows.append(_row(citation.literal, text(f"{fact.source}, {fact.where}"), fact.value.brief, ""))
+    if page.page.claims and not answer:
+        rows += ["", "What moves these numbers has not been worked out since the page last changed."]
     return "\n".join(rows)
 
 
-def _cells(literal: str, origin: str, value: str) -> str:
-    return f"| {text(literal)} | {origin} | {text(value)} |"
+def _moved(page: Checked, claim: Claim, answer: Answer | None) -> str:
+    """What moves a number, or why it is constant; nothing for what is no number or names nothing."""
+    moves = answer.moves.get(claim.expression) if answer else None
+    if moves is None:
+        return ""
+    constant = (w.reason for w in page.page.waivers if w.kind == "constant" and w.text == claim.literal)
+    return str(moves) if moves.names else next((f"constant: {reason}" for reason in constant), str(moves))
+
+
+def _row(literal: str, origin: str, value: str, moved: str) -> str:
+    return f"| {text(plain_text(literal))} | {origin} | {text(value)} | {text(moved)} |"
 
 
 def title(page: Checked) -> str:

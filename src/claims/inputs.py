@@ -1,7 +1,8 @@
 """What moves each number: every page is run again with one input raised, for each of its inputs.
 
 Inputs are the numeric fields of the dataclasses that ``[tool.claims] inputs`` names, wherever the page constructs one,
-and the numeric literals that the page's own blocks assign or pass by keyword. A computed number that no input moves is
+the numeric literals that the page's own blocks assign or pass by keyword, and the numbers in the JSON that they read,
+as one input. A computed number that no input moves is
 hard-coded somewhere, unless it is arithmetic in its own link.
 
 A raised page may break: its assertions are left out, and a statement that raises is passed over. Only another value
@@ -15,11 +16,11 @@ import ast
 import builtins
 import json
 import os
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from math import ceil
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from claims.cache import Cache, environment_salt
@@ -27,92 +28,95 @@ from claims.code import UNREADABLE, names_in
 from claims.finding import Finding
 from claims.page import Claim
 from claims.project import Project, ProjectError
-from claims.raising import digest
 from claims.report import Checked, Report
-from claims.session import Code, Evaluation, Expression, Program, Result, Runner, Value, brief
-from claims.slices import sliced
+from claims.rerun import digest
+from claims.session import Code, Evaluation, Expression, Program, Runner, Value, brief
 
 NUMBERS = ("int", "fraction", "float", "decimal")
+PATIENCE = (8.0, 150.0)  # seconds of a processor for a page, to know all that moves a number, and to know anything
 
 
 @dataclass(frozen=True)
-class Literal:
-    """A numeric literal in a block; line and column as ``ast`` counts them."""
+class Moves:
+    """The inputs that move a number.
 
-    name: str
-    block: int
-    line: int
-    column: int
-    value: float
+    ``open`` says that others may and were not raised, since that takes too long; ``steady`` that the number is the same
+    when its page runs again, without which nothing can be said of it.
+    """
 
+    names: tuple[str, ...] = ()
+    open: bool = False
+    steady: bool = True
 
-@dataclass(frozen=True)
-class Field:
-    """A numeric field of a dataclass."""
+    def __str__(self) -> str:
+        if self.names:
+            return ", ".join(self.names) + (", and more that was not tried" if self.open else "")
+        return "not found out" if self.open or not self.steady else ""
 
-    name: str  # "Config.layers"
-    module: str
-    kind: str
-    field: str
+    def to_json(self) -> list[str | None] | None:
+        return [*self.names, *([None] if self.open else [])] if self.steady else None
 
-
-Input = Field | Literal
+    @classmethod
+    def from_json(cls, data: list[str | None] | None) -> Moves:
+        names = tuple(name for name in data or () if name is not None)
+        return cls(names, None in (data or ()), data is not None)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What raising gave on a page: for each input a sign for each expression, as ``claims.raising.trace`` has them."""
+    """What raising gave on a page: the inputs, and what moves each expression that was asked."""
 
-    inputs: list[Input]
-    asked: list[str]
-    unchanged: str
-    raised: list[str]
+    inputs: tuple[str, ...]
+    moves: dict[str, Moves]
 
-    @property
-    def traced(self) -> bool:
-        """Whether the page, run in this way and unchanged, gives its own values."""
-        return set(self.unchanged) <= {"="}
+    def to_json(self) -> dict[str, Any]:
+        moves = {text: moves.to_json() for text, moves in self.moves.items()}
+        return {"inputs": list(self.inputs), "moves": moves}
 
-    def moving(self, expression: str) -> tuple[str, ...]:
-        """The inputs that move an expression."""
-        at = self.asked.index(expression)
-        pairs = zip(self.inputs, self.raised, strict=True)
-        return tuple(dict.fromkeys(entry.name for entry, signs in pairs if signs[at] == "!"))
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Answer:
+        moves = {text: Moves.from_json(names) for text, names in data["moves"].items()}
+        return cls(tuple(data["inputs"]), moves)
 
 
 @dataclass
 class Trace:
-    """For each page the inputs that move its claims, one tuple a claim and None where nothing is asked of it."""
+    """For each page what moves its numbers, and the findings."""
 
-    moves: dict[str, list[tuple[str, ...] | None]] = field(default_factory=dict)
+    answers: dict[str, Answer] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    inputs: int = 0
-    untraced: int = 0  # computed numbers of pages that do not give the same values again
+    recorded: int = 0  # pages that had not changed since they were recorded
 
     @property
     def numbers(self) -> int:
-        """How many computed numbers were traced."""
-        return sum(names is not None for page in self.moves.values() for names in page)
+        """How many expressions were traced."""
+        return sum(len(answer.moves) for answer in self.answers.values())
+
+    @property
+    def inputs(self) -> int:
+        return sum(len(answer.inputs) for answer in self.answers.values())
 
 
-def trace(report: Report, runner: Runner | None) -> Trace:
+def trace(report: Report, runner: Runner, cold: bool = False, patience: tuple[float, float] = PATIENCE) -> Trace:
     """Trace the pages of a report; one that has findings is left out.
 
-    Without a ``runner`` nothing runs, and a page that was not traced before as it stands now is left out as well.
+    A page that is as it was when it was recorded is not run again, unless ``cold``. ``patience`` holds the seconds of a
+    processor that a page may take to learn all that moves its numbers, and to learn of one thing that does.
+
     Raises ProjectError where processes cannot be forked.
     """
-    if runner and not hasattr(os, "fork"):
+    if not hasattr(os, "fork"):
         raise ProjectError("raising inputs takes a system that can fork processes")
-    tracing = _Tracing(report.project, runner)
-    fields = [entry for name in report.project.inputs for entry in tracing.fields(name)]
-    found = Trace()
+    tracing = _Tracing(report.project, runner, patience)
+    fields = [tracing.fields(name) for name in report.project.inputs]
+    known = {} if cold else {page.path: answer for page, answer in _recorded(report) if _enough(page, answer)}
     pages = [page for page in report.pages if not page.findings and _asked(page)]
     pages.sort(key=lambda page: -page.result.seconds)  # the longest first, so that no core idles at the end
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for page, answer in zip(pages, pool.map(lambda page: tracing.page(page, fields), pages), strict=True):
-            if answer:
-                _take(found, page, answer)
-    found.findings.sort()
+        answers = list(pool.map(lambda page: known.get(page.path) or tracing.page(page, fields, cold), pages))
+    found = Trace({page.path: answer for page, answer in zip(pages, answers, strict=True)})
+    found.recorded = sum(page.path in known for page in pages)
+    found.findings = sorted(finding for page in pages for finding in _judge(page, found.answers[page.path]))
     return found
 
 
@@ -120,78 +124,67 @@ def trace(report: Report, runner: Runner | None) -> Trace:
 
 
 def record(report: Report, found: Trace) -> None:
-    """Keep what moves each number in the project's ``moves`` file, so that every build of a commit shows the same."""
+    """Keep what moves each number in the project's ``moves`` file, so that every build of a commit shows the same.
+
+    Raises ProjectError where it cannot be written.
+    """
     path = report.project.root / report.project.moves
-    kept = {name: entry for name, entry in _kept(path).items() if (report.project.root / name).is_file()}
+    kept = {name: entry for name, entry in _kept(report.project).items() if (report.project.root / name).is_file()}
     for page in report.pages:
-        if page.path in found.moves:
-            moves = [names and list(names) for names in found.moves[page.path]]
-            kept[page.path] = {"of": _fingerprint(report, page), "moves": moves}
+        if page.path in found.answers:
+            kept[page.path] = {"of": _fingerprint(report.project, page), **found.answers[page.path].to_json()}
+    text = json.dumps(
+        {"inputs": report.project.inputs, "pages": dict(sorted(kept.items()))}, indent=1, ensure_ascii=False
+    )
+    text = re.sub(r"\[[^\[\]{}]*\]", lambda found: re.sub(r"\n *", " ", found[0]), text)  # a list is one line
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(dict(sorted(kept.items())), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        path.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise ProjectError(f"{path}: {error.strerror}") from None
 
 
-def recorded(report: Report) -> dict[str, list[list[str]]]:
-    """For each page, what moves each of its claims; without the pages that changed, or whose files did, since then."""
-    kept = _kept(report.project.root / report.project.moves)
-    pages = [page for page in report.pages if page.path in kept]
-    return {
-        page.path: [names or [] for names in kept[page.path]["moves"]]
-        for page in pages
-        if kept[page.path]["of"] == _fingerprint(report, page)
-        and len(kept[page.path]["moves"]) == len(page.page.claims)
-    }
+def recorded(report: Report) -> dict[str, Answer]:
+    """What was recorded of each page; without the pages that changed, or whose files did, since then."""
+    return {page.path: answer for page, answer in _recorded(report)}
 
 
-def _kept(path: Path) -> dict[str, dict[str, Any]]:
+def _recorded(report: Report) -> Iterator[tuple[Checked, Answer]]:
+    kept = _kept(report.project)
+    for page in report.pages:
+        if page.path in kept and kept[page.path]["of"] == _fingerprint(report.project, page):
+            yield page, Answer.from_json(kept[page.path])
+
+
+def _enough(page: Checked, answer: Answer) -> bool:
+    """Whether no number was given up that was named a constant then and is none now."""
+    given_up = {text for text, moves in answer.moves.items() if moves.open and not moves.names}
+    return given_up <= _constant(page)
+
+
+def _kept(project: Project) -> dict[str, dict[str, Any]]:
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-        return {name: entry for name, entry in entries.items() if {"of", "moves"} <= entry.keys()}
-    except (OSError, ValueError, AttributeError):
+        entries = json.loads((project.root / project.moves).read_text(encoding="utf-8"))
+        pages = entries["pages"] if entries["inputs"] == list(project.inputs) else {}
+        return {name: entry for name, entry in pages.items() if {"of", "inputs", "moves"} <= entry.keys()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return {}
 
 
-def _fingerprint(report: Report, page: Checked) -> str:
-    return Cache(report.project.root, report.project.root, "").fingerprint(page.program, page.result.files)
+def _fingerprint(project: Project, page: Checked) -> str:
+    """Names what a page runs and asks and the files that it opened, wherever in the page it stands."""
+    blocks = tuple(replace(block, lines=()) for block in page.program.blocks)
+    asked = tuple(Expression(text, 0) for text in _asked(page))
+    return Cache(project.root, project.root, "").fingerprint(Program(page.path, blocks, asked), page.result.files)
+
+
+# --- what is asked of a page ------------------------------------------------------------------------------------------
 
 
 def _asked(page: Checked) -> dict[str, Value]:
     """The expressions that are traced, with their values."""
     pairs = zip(page.page.claims, page.evaluations, strict=True)
     return {claim.expression: found.value for claim, found in pairs if found.value and _computed(claim, found)}
-
-
-def _take(found: Trace, page: Checked, answer: Answer) -> None:
-    found.inputs += len(answer.inputs)
-    moves: list[tuple[str, ...] | None] = []
-    found.moves[page.path] = moves
-    own = _modules(page)
-    waivers = {waiver.text: waiver for waiver in page.page.waivers if waiver.kind == "constant"}
-    unused = dict(waivers)
-    for claim, evaluation in zip(page.page.claims, page.evaluations, strict=True):
-        if not _computed(claim, evaluation) or not answer.traced:
-            moves.append(None)
-            found.untraced += _computed(claim, evaluation)
-            continue
-        names = answer.moving(claim.expression)
-        moves.append(names)
-        if names or names_in(claim.expression) <= own:
-            continue
-        if claim.literal in waivers:
-            unused.pop(claim.literal, None)
-            continue
-        raised = ", ".join(dict.fromkeys(entry.name for entry in answer.inputs)) or "nothing"
-        message = f"no input moves {claim.literal}"
-        place = page.page.place(claim.start, claim.end)
-        notes = [("expression", claim.expression), ("raised", brief(raised))]
-        hint = "compute it from the inputs, or say why it is constant in the front matter"
-        found.findings.append(Finding.at(place, "constant", message, hint, notes))
-    for waiver in unused.values():
-        place = page.page.place(waiver.start, waiver.end)
-        found.findings.append(Finding.at(place, "unused-waiver", f"no constant {waiver.text} stands on this page"))
 
 
 def _computed(claim: Claim, evaluation: Evaluation) -> bool:
@@ -204,152 +197,126 @@ def _is_number(value: Value) -> bool:
     return value.kind in NUMBERS or (value.kind == "tuple" and any(map(_is_number, value.items)))
 
 
+def _constant(page: Checked) -> set[str]:
+    """The expressions that need no input to move them: named as constants, or made of nothing that could be moved."""
+    own = _modules(page)
+    named = {waiver.text for waiver in page.page.waivers if waiver.kind == "constant"}
+    return {
+        claim.expression for claim in page.page.claims if claim.literal in named or names_in(claim.expression) <= own
+    }
+
+
+def _judge(page: Checked, answer: Answer) -> Iterator[Finding]:
+    own = _modules(page)
+    waivers = {waiver.text: waiver for waiver in page.page.waivers if waiver.kind == "constant"}
+    unused = dict(waivers)
+    for claim in page.page.claims:
+        moves = answer.moves.get(claim.expression)
+        if moves is None or moves.names or names_in(claim.expression) <= own:
+            continue
+        if claim.literal in waivers:
+            unused.pop(claim.literal, None)
+            continue
+        if not moves.steady:
+            message = f"nothing can move {claim.literal}, another run of the page gives another number"
+        elif moves.open:
+            message = f"whether an input moves {claim.literal} was not found out in the time allowed"
+        else:
+            message = f"no input moves {claim.literal}"
+        place = page.page.place(claim.start, claim.end)
+        notes = [("expression", claim.expression), ("raised", brief(", ".join(answer.inputs) or "nothing"))]
+        hint = "compute it from the inputs, or say why it is constant in the front matter"
+        yield Finding.at(place, "constant", message, hint, notes)
+    for waiver in unused.values():
+        place = page.page.place(waiver.start, waiver.end)
+        yield Finding.at(place, "unused-waiver", f"no constant {waiver.text} stands on this page")
+
+
 def _modules(page: Checked) -> frozenset[str]:
-    """Names that no input can move: Python's own, and modules that the page imports from outside the repository."""
+    """Names that no input can move: Python's own, and what the page imports from outside the repository."""
     folders = {part for path in page.result.files for part in PurePosixPath(path).with_suffix("").parts}
-    imported = set()
+    imported: set[tuple[str, str]] = set()
     for block in page.page.python:
         try:
             nodes = list(ast.walk(ast.parse(block.code)))
         except UNREADABLE:
             continue
-        imports = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-        imported |= {
-            alias.asname or alias.name.split(".")[0] for alias in imports if alias.name.split(".")[0] not in folders
-        }
-    return frozenset(imported) | frozenset(dir(builtins))
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                imported |= {(alias.asname or alias.name.split(".")[0], alias.name) for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                imported |= {(alias.asname or alias.name, node.module) for alias in node.names}
+    outside = {name for name, module in imported if module.split(".")[0] not in folders}
+    return frozenset(outside) | frozenset(dir(builtins))
 
 
-# --- which inputs there are ------------------------------------------------------------------------------------------
+# --- raising ----------------------------------------------------------------------------------------------------------
 
 
-def literals(codes: list[str]) -> list[Literal]:
-    """The numeric literals that blocks assign or pass by keyword, outside functions and subscripts."""
-    found: dict[tuple[int, int, int], Literal] = {}
-    for block, code in enumerate(codes):
-        try:
-            body = ast.parse(code).body
-        except UNREADABLE:
-            continue
-        for name, node in ((name, node) for statement in body for name, node in _assigned(statement)):
-            for part in _shallow(node):
-                value = part.value if isinstance(part, ast.Constant) else None
-                if isinstance(part, ast.Constant) and isinstance(value, int | float) and not isinstance(value, bool):
-                    place = (block, part.lineno, part.col_offset)
-                    found.setdefault(place, Literal(name, *place, value))
-    return list(found.values())
+@dataclass(frozen=True)
+class _Fields:
+    """The numeric fields of a dataclass."""
 
+    module: str
+    kind: str
+    names: tuple[str, ...]
 
-def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    """``(name, value)`` of each keyword argument and each assignment, the keywords first since they lie deeper."""
-    nodes = list(_shallow(statement))
-    for node in nodes:
-        if isinstance(node, ast.keyword) and node.arg:
-            yield node.arg, node.value
-    for node in nodes:
-        if isinstance(node, ast.Assign):
-            yield from _pairs(node.targets[0], node.value)
-        elif isinstance(node, ast.AnnAssign) and node.value:
-            yield from _pairs(node.target, node.value)
-
-
-def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        for one, other in zip(target.elts, value.elts, strict=True):
-            yield from _pairs(one, other)
-    else:
-        yield ast.unparse(target), value
-
-
-def _shallow(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and what is in it, but for functions, classes and subscripts."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda | ast.JoinedStr):
-        return
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if not (isinstance(node, ast.Subscript) and child is node.slice):
-            yield from _shallow(child)
-
-
-def _reached(page: Checked, fields: list[Field]) -> list[Field]:
-    """The fields of dataclasses whose module the page loaded."""
-    loaded = tuple(path for path in page.result.files if path.endswith(".py"))
-    return [entry for entry in fields if any(path.endswith(entry.module.replace(".", "/") + ".py") for path in loaded)]
-
-
-# --- raising one -----------------------------------------------------------------------------------------------------
+    def loaded(self, page: Checked) -> bool:
+        """Whether the page loaded the module."""
+        return any(path.endswith(self.module.replace(".", "/") + ".py") for path in page.result.files)
 
 
 class _Tracing:
-    def __init__(self, project: Project, runner: Runner | None) -> None:
+    def __init__(self, project: Project, runner: Runner, patience: tuple[float, float]) -> None:
+        self.project, self.runner, self.patience = project, runner, patience
         self.cache = Cache(project.root / project.cache / "inputs", project.root, environment_salt(project.preload))
-        self.runner, self.time_limit = runner, project.time_limit
 
-    def fields(self, name: str) -> list[Field]:
+    def fields(self, name: str) -> _Fields:
         """The numeric fields of ``module:Class``. Raises ProjectError for a class that is not there."""
         module, _, kind = name.partition(":")
-        code = _code("from claims.raising import numeric_fields\n", name)
+        code = _code("from claims.dataclass_fields import numeric_fields\n", name)
         asked = Expression(f"numeric_fields({module!r}, {kind!r})", 1)
-        result = self._run(Program(f"inputs of {name}", (code,), (asked,)), self.time_limit)
-        if result is None:
-            return []
+        result = self.runner.run(Program(f"inputs of {name}", (code,), (asked,)))
         value, failure = result.evaluations[0].value, result.evaluations[0].failure
         if value is None:
             reason = failure.message if failure else "nothing was found"
             raise ProjectError(f"tool.claims.inputs: {name}: {reason}")
-        return [Field(f"{kind}.{item.text}", module, kind, item.text) for item in value.items]
+        return _Fields(module, kind, tuple(item.text for item in value.items))
 
-    def page(self, page: Checked, fields: list[Field]) -> Answer | None:
-        """What each input moves on a page; None where it is not known and may not be found out.
-
-        What the claims rest on is run again, or the whole page where that alone does not give the page's values.
-        """
+    def page(self, page: Checked, fields: list[_Fields], cold: bool) -> Answer:
+        """What each input moves on a page."""
         asked = _asked(page)
-        codes = [block.source if block.run else "" for block in page.program.blocks]
+        program = self._program(page, asked, [entry for entry in fields if entry.loaded(page)])
+        result = None if cold else self.cache.get(program)
+        if result is None:
+            result = self.runner.run(program, 10 * sum(self.patience) + 60)  # it may share its processor
+            self.cache.put(
+                program, replace(result, cacheable=page.result.cacheable)
+            )  # the copies it forked are its own
+        if value := result.evaluations[0].value:
+            data = json.loads(value.text)
+            moves = map(Moves.from_json, data["moves"])
+            return Answer(tuple(data["inputs"]), dict(zip(asked, moves, strict=True)))
+        return Answer((), dict.fromkeys(asked, Moves(open=True)))
+
+    def _program(self, page: Checked, asked: dict[str, Value], fields: list[_Fields]) -> Program:
+        """One block that runs the page with each of its inputs raised."""
         drawing = {block.number for block in page.page.python if block.option("alt")}
-        part = sliced(codes, {name for text in asked for name in names_in(text)}, drawing)
-        answer: Answer | None = None
-        for source in (part, codes):
-            inputs: list[Input] = [*_reached(page, fields), *literals(source)]
-            program = _program(page, source, asked, inputs, self.time_limit)
-            result = self._run(program, self.time_limit * (3 * len(inputs) + 3), page.result.cacheable)
-            if result is None:
-                return None
-            value = result.evaluations[0].value
-            signs = [item.text for item in value.items] if value else ["?" * len(asked)]
-            answer = Answer(inputs, list(asked), signs[0], signs[1:])
-            if answer.traced:
-                break
-        return answer
-
-    def _run(self, program: Program, time_limit: float, cacheable: bool = True) -> Result | None:
-        if (known := self.cache.get(program)) or self.runner is None:
-            return known
-        result = self.runner.run(program, time_limit)
-        self.cache.put(program, replace(result, cacheable=cacheable))  # the copies that it forked are its own
-        return result
-
-
-def _program(
-    page: Checked, codes: list[str], asked: dict[str, Value], inputs: list[Input], time_limit: float
-) -> Program:
-    """One block that runs the page with each of these inputs raised."""
-    request = {
-        "blocks": [
-            [code, page.path, bool(block.raises)] for code, block in zip(codes, page.program.blocks, strict=True)
-        ],
-        "asked": [[text, digest(value.to_json())] for text, value in asked.items()],
-        "fields": [[entry.module, entry.kind, entry.field] for entry in inputs if isinstance(entry, Field)],
-        "literals": [
-            [entry.block, entry.line, entry.column, [entry.value + 1, entry.value * 2, entry.value - 1]]
-            for entry in inputs
-            if isinstance(entry, Literal)
-        ],
-        "time_limit": ceil(time_limit),
-    }
-    call = f"_claims_raising.trace({json.dumps(request)!r}, globals())"
-    block = _code(f"from claims import raising as _claims_raising\n_claims_signs = {call}\n", "inputs")
-    return Program(f"{page.path} with its inputs raised", (block,), (Expression("_claims_signs", 1),))
+        constant = _constant(page)
+        request = {
+            "of": _fingerprint(self.project, page),
+            "blocks": [
+                [block.source if block.run else "", page.path, bool(block.raises), index in drawing]
+                for index, block in enumerate(page.program.blocks)
+            ],
+            "asked": [[text, digest(value.to_json()), text in constant] for text, value in asked.items()],
+            "fields": [[entry.module, entry.kind, entry.names] for entry in fields],
+            "time_limit": self.project.time_limit,
+            "patience": self.patience,
+        }
+        call = f"_claims_raising.trace({json.dumps(request)!r}, globals())"
+        block = _code(f"from claims import raising as _claims_raising\n_claims_moves = {call}\n", "inputs")
+        return Program(f"{page.path} with its inputs raised", (block,), (Expression("_claims_moves", 1),))
 
 
 def _code(source: str, name: str) -> Code:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from jinja2 import Environment
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
+from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
-from nbclient.exceptions import CellExecutionError
 
 from claims import fonts, policy, publish
 from claims.check import summary
@@ -27,6 +29,7 @@ from claims.gate import Gate, GateError, gate_for
 from claims.notebook import as_ipynb, as_percent, notebook
 from claims.plain import Entry, as_markdown, listing
 from claims.project import ProjectError
+from claims.serving import Built, Rebuild
 
 log = get_plugin_logger("claims")
 
@@ -37,6 +40,7 @@ class ClaimsPlugin(BasePlugin):
     """Checks the book before anything is written. The Markdown extension, which must be configured too, renders it."""
 
     gate: Gate
+    whole = False  # whether the site is written and nothing has gone wrong since
 
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
         self.serving = command == "serve"
@@ -58,19 +62,24 @@ class ClaimsPlugin(BasePlugin):
             except OSError as error:
                 raise PluginError(f"claims: the site is built beside its place, which fails: {error}") from None
             config.site_dir = str(self.unfinished)
+            self.configuration = config
         return config
 
     def on_pre_build(self, *, config: MkDocsConfig) -> None:
         self.downloads: dict[str, str] = {}  # where under the site, and the text
         try:
-            report = self.gate.refresh()
+            self.gate.refresh()
             if not self.gate.serving:
                 self.gate.require()
         except (GateError, ProjectError) as error:
             raise PluginError(str(error)) from None
-        for finding in report.findings:
+        self._tell()
+
+    def _tell(self) -> None:
+        assert self.gate.report
+        for finding in self.gate.report.findings:
             log.info("\n%s", show(finding, self.gate.project.root))
-        log.info(summary(report))
+        log.info(summary(self.gate.report))
 
     # --- percent notebooks ---
 
@@ -87,6 +96,7 @@ class ClaimsPlugin(BasePlugin):
             page.abs_src_path = str(self.gate.project.root / path)
             if source := files.get_file_from_path(name):
                 files.remove(source)
+        self.files = files
         return files
 
     @event_priority(-100)  # after mkdocs-jupyter
@@ -98,6 +108,8 @@ class ClaimsPlugin(BasePlugin):
 
         def render(config: MkDocsConfig, files: Files) -> None:
             if not self.gate.serving:
+                from nbclient.exceptions import CellExecutionError  # takes a while, and mkdocs-jupyter has it by now
+
                 try:
                     execute(config, files)
                 except CellExecutionError as error:
@@ -133,7 +145,7 @@ class ClaimsPlugin(BasePlugin):
         return f'{html}\n<p class="claims-downloads" data-search-exclude>{", ".join(links)}</p>'
 
     def on_nav(self, nav: Navigation, *, config: MkDocsConfig, files: Files) -> Navigation:
-        self.pages = nav.pages
+        self.nav = nav
         return nav
 
     def _listing(self, config: MkDocsConfig) -> str:
@@ -145,26 +157,74 @@ class ClaimsPlugin(BasePlugin):
                 f"{config.site_url or ''}{page.file.dest_uri}.md",
                 str(page.meta.get("description", "")),
             )
-            for page in self.pages
+            for page in self.nav.pages
             if f"{page.file.dest_uri}.md" in self.downloads
         ]
         return listing(config.site_name, config.site_description or "", entries)
 
+    def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:
+        self.env = env
+        return env
+
     @event_priority(-100)  # when the site is written
     def on_post_build(self, *, config: MkDocsConfig) -> None:
-        fonts.install(Path(config.site_dir))
         self.downloads["llms.txt"] = self._listing(config)
+        self._write(config)
+        if self.gate.serving:
+            self.built = Built(config, self.files, self.nav, self.env)
+        else:  # the server puts a script of its own into each page
+            policy.install(self.unfinished)
+            self.whole = True
+
+    def _write(self, config: MkDocsConfig) -> None:
+        """What is made of the finished pages."""
+        fonts.install(Path(config.site_dir))
         for name, text in self.downloads.items():
             (Path(config.site_dir) / name).write_text(text, encoding="utf-8")
-        if not self.gate.serving:  # the server puts a script of its own into each page
-            policy.install(self.unfinished)
-            publish.finish(self.unfinished, self.target)
-            config.site_dir = str(self.target)
+
+    # --- the author's loop ---
+
+    @event_priority(-100)  # other plugins know the server's own builder
+    def on_serve(
+        self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Callable[[], None]
+    ) -> LiveReloadServer:
+        if self.gate.serving:
+            self.gate.start()
+            server.builder = Rebuild([*server._watched_paths, *config.watch], self._again, builder)
+        return server
+
+    def _again(self, changed: set[str]) -> bool:
+        """Make changed pages again, and what is made of them; False if the whole site has to be built."""
+        pages = self.built.pages()
+        if not changed <= pages.keys():
+            return False
+        stale = changed | {os.path.join(self.gate.project.root, path) for path in self.gate.stale()}
+        self.downloads = {}
+        if not stale <= pages.keys() or not self.built.make([pages[path] for path in sorted(stale)]):
+            return False
+        self._write(self.built.config)
+        self._tell()
+        return True
+
+    def on_build_error(self, *, error: Exception) -> None:
+        """Publish nothing, even if only the warnings of a strict build are in the way; a full disk is no crash."""
+        self.whole = False
+        if isinstance(error, OSError) and hasattr(self, "unfinished"):
+            raise PluginError(f"claims: the site cannot be written: {error}") from None
 
     def on_shutdown(self) -> None:
+        """Publish the site, if it is whole: MkDocs counts its warnings after the last event of a build."""
         if hasattr(self, "gate"):
             self.gate.close()
-        if hasattr(self, "unfinished"):
+        if not hasattr(self, "unfinished"):
+            return
+        try:
+            if self.whole:
+                publish.finish(self.unfinished, self.target)
+                self.configuration.site_dir = str(self.target)
+        except OSError as error:
+            raise PluginError(f"claims: the site cannot take its place: {error}") from None
+        finally:
             publish.give_up(self.unfinished)
 
 

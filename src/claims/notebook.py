@@ -6,11 +6,10 @@ drew is kept: whoever runs the cells in order gets it again.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
-
-import jupytext
-from nbformat import NotebookNode, v4
+from dataclasses import dataclass
 
 from claims.equations import shown_tex
 from claims.generated import MARKERS
@@ -24,29 +23,56 @@ _RELATIVE = re.compile(r"(?<!!)\[([^\[\]]*)\]\((?![a-z][a-z+.-]*:|#)[^()\s]*\)")
 TAB = 4
 
 
-def notebook(page: Page, seeded: Iterable[str] = ()) -> NotebookNode:
-    """The page as a notebook; the random numbers of the modules ``seeded`` begin as they did on the page."""
+@dataclass(frozen=True)
+class Cell:
+    """One cell, of Markdown or code; ``raises`` marks code that ends in an exception, as it should."""
+
+    kind: str
+    source: str
+    raises: bool = False
+
+    def to_json(self, name: str) -> dict[str, object]:
+        """The cell as the notebook format has it."""
+        metadata = {"tags": ["raises-exception"]} if self.raises else {}
+        lines = self.source.splitlines(keepends=True)
+        results: dict[str, object] = {"execution_count": None, "outputs": []} if self.kind == "code" else {}
+        return {"cell_type": self.kind, "id": name, "metadata": metadata, "source": lines, **results}
+
+
+def notebook(page: Page, seeded: Iterable[str] = ()) -> list[Cell]:
+    """The page as cells; the random numbers of the modules ``seeded`` begin as they did on the page."""
     return _Notebook(page).made([module for module in seeded if module in SEEDS])
 
 
-def as_ipynb(made: NotebookNode) -> str:
-    """The notebook as the text of an .ipynb file."""
-    return jupytext.writes(made, fmt="ipynb")
+def as_ipynb(cells: Iterable[Cell]) -> str:
+    """The cells as the text of an .ipynb file. See https://nbformat.readthedocs.io/en/latest/format_description.html"""
+    made = {
+        "cells": [cell.to_json(f"cell-{number}") for number, cell in enumerate(cells, 1)],
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return json.dumps(made, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
-def as_percent(made: NotebookNode) -> str:
-    """The notebook as a Python file with ``# %%`` cells."""
-    return jupytext.writes(made, fmt="py:percent")
+def as_percent(cells: Iterable[Cell]) -> str:
+    """The cells as a Python file, each behind a ``# %%``."""
+    import jupytext  # takes a while, and only labs need it
+
+    return jupytext.writes(jupytext.reads(as_ipynb(cells), fmt="ipynb"), fmt="py:percent")
 
 
 class _Notebook:
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.cells: list[NotebookNode] = []
+        self.cells: list[Cell] = []
         self.open: list[int] = []  # the indents of the admonitions, folds and tabs that hold the current line
         self.edits = sorted(self._edits())
 
-    def made(self, seeded: list[str]) -> NotebookNode:
+    def made(self, seeded: list[str]) -> list[Cell]:
         at = self.page.front
         for block in self.page.python:
             self._prose(at, block.start)
@@ -55,8 +81,7 @@ class _Notebook:
             self._block(block)
             at = block.end
         self._prose(at, len(self.page.text))
-        kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-        return v4.new_notebook(cells=self.cells, metadata={"kernelspec": kernel, "language_info": {"name": "python"}})
+        return self.cells
 
     def _edits(self) -> Iterable[tuple[int, int, str]]:
         page = self.page
@@ -111,11 +136,7 @@ class _Notebook:
 
     def _markdown(self, text: str) -> None:
         if text.strip():
-            self.cells.append(v4.new_markdown_cell(text.strip("\n"), id=self._id()))
+            self.cells.append(Cell("markdown", text.strip("\n")))
 
     def _code(self, code: str, raises: bool = False) -> None:
-        metadata = {"tags": ["raises-exception"]} if raises else {}
-        self.cells.append(v4.new_code_cell(code.strip("\n"), id=self._id(), metadata=metadata))
-
-    def _id(self) -> str:
-        return f"cell-{len(self.cells) + 1}"
+        self.cells.append(Cell("code", code.strip("\n"), raises))

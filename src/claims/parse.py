@@ -10,14 +10,18 @@ from claims.page import Page
 from claims.source import Line, Source, SourceError
 
 
-def read(root: Path, path: str, lexicon: Lexicon, text: str | None = None) -> Page:
-    """Read and parse one page, or a ``text`` in its place; what is wrong with it stands in ``problems``."""
+def read(root: Path, path: str, lexicon: Lexicon, text: str | None = None, last: Page | None = None) -> Page:
+    """Read and parse one page, or a ``text`` in its place; what is wrong with it stands in ``problems``.
+
+    ``last`` is the page as it was parsed before with the same lexicon; if nothing has changed it is given back.
+    """
     try:
-        return parse(source.read(root, path) if text is None else source.from_text(root, path, text), lexicon)
+        found = source.read(root, path) if text is None else source.from_text(root, path, text)
     except SourceError as error:
         page = Page(Source(path, (Line("", path, error.line),)))
         page.problem(error.slug, 0, 0, str(error))
         return page
+    return last if last and last.source == found else parse(found, lexicon)
 
 
 def parse(text: Source, lexicon: Lexicon) -> Page:

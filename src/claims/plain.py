@@ -6,11 +6,14 @@ Markdown knows is gone. See https://llmstxt.org for the form of the list.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from claims.notebook import notebook
 from claims.report import Checked
+
+LINE = re.compile(r"- \[(?P<title>.+)\]\((?P<address>[^()\s]+)\)(?:: (?P<description>.*))?")
 
 
 @dataclass(frozen=True)
@@ -23,12 +26,21 @@ class Entry:
     description: str
 
 
+@dataclass(frozen=True)
+class Listing:
+    """The list: what the site is, then its pages in the order of the navigation."""
+
+    title: str
+    description: str
+    entries: tuple[Entry, ...]
+
+
 def as_markdown(checked: Checked) -> str:
     """A checked page as Markdown that any reader understands."""
     blocks = iter(block for block in checked.page.python if block.runs)
     parts = []
-    for cell in notebook(checked.page).cells:
-        if cell.cell_type == "markdown":
+    for cell in notebook(checked.page):
+        if cell.kind == "markdown":
             parts.append(cell.source)
             continue
         parts.append(_fenced("python", cell.source))
@@ -57,3 +69,21 @@ def listing(title: str, description: str, entries: Iterable[Entry]) -> str:
         about = f": {entry.description}" if entry.description else ""
         lines.append(f"- [{entry.title}]({entry.address}){about}")
     return "\n".join([*lines, ""])
+
+
+def read_listing(text: str) -> Listing:
+    """What ``listing`` wrote. Raises ValueError for a text that is no such list."""
+    title, description, section = "", "", ""
+    entries = []
+    for line in text.splitlines():
+        if line.startswith("# "):
+            title = line[2:]
+        elif line.startswith("> "):
+            description = line[2:]
+        elif line.startswith("## "):
+            section = line[3:] if line[3:] != title else ""
+        elif found := LINE.fullmatch(line):
+            entries.append(Entry(section, found["title"], found["address"], found["description"] or ""))
+        elif line.strip():
+            raise ValueError(f"not a line of a list of pages: {line[:80]}")
+    return Listing(title, description, tuple(entries))

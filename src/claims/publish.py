@@ -1,7 +1,7 @@
 """A site is whole or not there: a build writes beside its target and takes the target's place when it is done.
 
-A build that fails or is killed leaves the last whole site where it was. Builds that run at once do not meet: the last
-to finish is the one that stays.
+A build that fails or is killed leaves the last whole site where it was, but for the instant between the two renames of
+``finish``. Builds that run at once do not meet: the last to finish is the one that stays.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ def finish(site: Path, target: Path) -> None:
             site.rename(target)
         except OSError:
             if not target.exists():
+                with suppress(OSError):
+                    replaced.rename(target)
                 raise
         else:  # otherwise another build has just finished
             break

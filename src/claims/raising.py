@@ -1,230 +1,312 @@
-"""Runs a page again and again, each time with one input raised. This is the far side of `claims.inputs`.
+"""Raises each input of a page and sees which of its numbers move. This is the far side of `claims.inputs`.
 
-The page runs once, statement by statement. Before a statement that holds a literal, a copy of the process is forked in
-which that literal is raised and the rest of the page runs on; so what stands above is not computed again. The fields
-of a dataclass are raised from the start, before anything but imports ran.
+The page runs once as it is, which tells what its statements cost, what random numbers they draw, and which fields of
+the watched dataclasses they read. Then it runs statement by statement; where an input stands, a copy of the process is
+forked in which that input is raised, and below it only the statements run on which an expression rests that may feel
+it. What these alone give is compared first with the page's own values; where it differs, the whole page is run instead.
+
+Seconds of a processor are limited. Inputs that are cheap to raise come first; when the patience is spent, only
+expressions that nothing has moved yet are pursued, up to a last limit.
 """
 
 from __future__ import annotations
-import __future__
 
 import ast
 import contextlib
 import functools
-import hashlib
-import importlib
 import io
 import json
-import linecache
-import os
-import re
-import signal
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
-from types import CodeType
+from dataclasses import dataclass, field
 from typing import Any
 
-from claims.values import describe
+from claims.dataclass_fields import Field, Watched, raise_data, raise_field
+from claims.rerun import Notes, Rerun
+from claims.slices import Slicer
+
+FORK = 0.02  # seconds that a copy of the process takes by itself
+DATA = "recorded data"  # the name of what a page reads as JSON
+DEAR = 0.5  # seconds to give an expression's value again from which it is not asked for by the way
+
+Task = tuple[int, frozenset[int]]  # an input and the expressions that are asked for when it is raised
+
+
+@dataclass(frozen=True)
+class Input:
+    """Something to raise: the literals of one name in one statement, a field of a dataclass, or the data that is read.
+
+    ``at`` is the first statement that it takes part in, ``concerns`` are the expressions that may feel it.
+    """
+
+    name: str
+    at: int
+    concerns: frozenset[int]
+    nodes: tuple[ast.Constant, ...] = ()
+    field: Field | None = None
 
 
 @dataclass
-class _Statement:
-    block: int
-    node: ast.stmt
-    name: str  # of the block's code
+class Outcome:
+    """For each expression the names that move it, and the inputs that may and were not raised.
 
-    def code(self, flags: int) -> CodeType:
-        return compile(ast.Module([self.node], []), self.name, "exec", flags=flags, dont_inherit=True)
+    ``unsound`` are the expressions that their slices gave another value than the page.
+    """
 
-
-def numeric_fields(module: str, kind: str) -> list[str]:
-    """The fields of a dataclass that may hold a number."""
-    entries = fields(getattr(importlib.import_module(module), kind))
-    return [entry.name for entry in entries if entry.init and re.search(r"\b(int|float)\b", str(entry.type))]
+    moved: list[dict[str, None]]
+    open: list[set[int]]
+    unsound: set[int] = field(default_factory=set)
 
 
-def trace(request: str, namespace: dict[str, Any]) -> list[str]:
+def trace(request: str, namespace: dict[str, Any]) -> str:
     """Run the page of a request (JSON, made by ``claims.inputs``) in a namespace.
 
-    The answer holds a text for the page as it is and one for each input; in it one sign stands for each expression:
-    ``=`` its value is the expected one, ``!`` it is another, ``?`` there is none.
+    The answer is JSON: ``inputs``, the names of what there is to raise, and for each expression an entry of ``moves``:
+    the names that move it, with a null behind them if other inputs may and were not raised; or null alone where the
+    expression has another value when the page runs again.
     """
-    wanted = json.loads(request)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        return _Raising(wanted, namespace).trace(wanted["fields"], wanted["literals"])
+        return json.dumps(_Raising(json.loads(request), namespace).trace())
 
 
 class _Raising:
     def __init__(self, wanted: dict[str, Any], namespace: dict[str, Any]) -> None:
-        self.namespace, self.asked, self.time_limit = namespace, wanted["asked"], wanted["time_limit"]
-        self.statements = list(_statements(wanted["blocks"]))
-        self.flags = 0
-        for node in (entry.node for entry in self.statements):
-            if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-                self.flags |= sum(getattr(__future__, alias.name).compiler_flag for alias in node.names)
-        self.ending = {index for index, (_, _, raises) in enumerate(wanted["blocks"]) if raises}
-        self.ended: set[int] = set()  # of the blocks that must raise, those that did
-        self.files: set[str] = set()
+        self.page = Rerun(wanted["blocks"], [entry[:2] for entry in wanted["asked"]], namespace)
+        self.constant = {index for index, entry in enumerate(wanted["asked"]) if entry[2]}
+        self.limit, (self.patience, self.last) = wanted["time_limit"], wanted["patience"]
+        self.kinds = wanted["fields"]
+        self.same: set[int] = set()
+        self.inputs: list[Input] = []
+        self.outcome = Outcome([{} for _ in wanted["asked"]], [set() for _ in wanted["asked"]])
 
-    def trace(self, raised: list[list[str]], literals: list[list[Any]]) -> list[str]:
-        if self._copy(lambda: self._imports_construct(raised)) is False:
-            self._import()
-        unchanged = self._copy(lambda: self._rest(0))
-        if unchanged is None or "!" in unchanged or "?" in unchanged:
-            return [unchanged or "?" * len(self.asked)]
-        by_field = [self._copy(lambda entry=entry: self._with_field(*entry)) for entry in raised]  # type: ignore[misc]
-        by_literal: dict[int, str | None] = {}
-        places = {(block, line, column): index for index, (block, line, column, _) in enumerate(literals)}
-        for at, statement in enumerate(self.statements):
-            for node in ast.walk(statement.node):
-                index = places.get((statement.block, getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))
-                if isinstance(node, ast.Constant) and index is not None:
-                    by_literal[index] = self._raised(at, node, literals[index][3])
-            self._run(statement)
-        for path in self.files:  # so that whoever watches what this process opens sees them
-            with contextlib.suppress(OSError), open(path, "rb"):
-                pass
-        answers = [*by_field, *(by_literal.get(index) for index in range(len(literals)))]
-        return [unchanged, *(answer or "?" * len(self.asked) for answer in answers)]
+    def trace(self) -> dict[str, Any]:
+        if first := self.page.copy(self._first, self.last):
+            notes, watched = first
+            self.same = {index for index, sign in enumerate(notes.signs) if sign == "="}
+            self.seconds, self.slices = notes.seconds, self._slices(notes)
+            self.inputs = [*self._fields(watched), *self._data(watched), *self._literals()]
+            if not watched.imported:
+                self.page.import_all()
+            self._raise_all()
+        names = list(dict.fromkeys(entry.name for entry in self.inputs))
+        moves = [
+            [*sorted(moved, key=names.index), *([None] if self.outcome.open[index] else [])]
+            if index in self.same
+            else None
+            for index, moved in enumerate(self.outcome.moved)
+        ]
+        return {"inputs": names, "moves": moves}
 
-    # --- running ---
+    # --- what there is to raise ---
 
-    def _run(self, statement: _Statement, code: CodeType | None = None) -> None:
-        """Run one statement; one that raises is left at that, and ends its block only if that block must raise."""
-        if statement.block in self.ended:
-            return
-        try:
-            exec(code or statement.code(self.flags), self.namespace)
-        except BaseException:
-            self.ended |= self.ending & {statement.block}
+    def _first(self) -> tuple[Notes, Watched]:
+        watched = Watched(self.page.statements)
+        for module, kind, names in self.kinds:
+            watched.watch(module, kind, names)
+        watched.watch_data()
+        return self.page.first(watched.begin), watched
 
-    def _rest(self, at: int) -> str:
-        for statement in self.statements[at:]:
-            self._run(statement)
-        return "".join(self._sign(text, expected) for text, expected in self.asked)
+    def _slices(self, notes: Notes) -> list[frozenset[int]]:
+        """The statements that each expression rests on."""
+        statements = self.page.statements
+        drawing = [index for index, statement in enumerate(statements) if statement.draws]
+        slicer = Slicer([statement.node for statement in statements], drawing)
+        for index, unseeded in enumerate(notes.random):
+            if unseeded is not None:
+                slicer.draws(index, unseeded)
+        return [slicer.slice(text) for text, _ in self.page.asked]
 
-    def _sign(self, text: str, expected: str) -> str:
-        try:
-            code = compile(text.strip(), "<expression>", "eval", flags=self.flags, dont_inherit=True)
-            value = describe(eval(code, dict(self.namespace)))
-        except BaseException:
-            return "?"
-        return "=" if digest(value.to_json()) == expected else "!"
+    def _fields(self, watched: Watched) -> Iterator[Input]:
+        below = len(self.page.statements)
+        for entry, at in watched.made.items():
+            reading = watched.reading(entry)
+            concerns = {index for index in self.same if below + index in reading or self.slices[index] & reading}
+            yield Input(f"{entry[1]}.{entry[2]}", at, frozenset(concerns), field=entry)
+
+    def _data(self, watched: Watched) -> Iterator[Input]:
+        if watched.data:
+            concerns = (index for index in self.same if self.slices[index] & watched.data)
+            yield Input(DATA, min(watched.data), frozenset(concerns))
+
+    def _literals(self) -> Iterator[Input]:
+        for at, statement in enumerate(self.page.statements):
+            concerns = frozenset(index for index in self.same if at in self.slices[index])
+            for name, nodes in literals(statement.node).items():
+                yield Input(name, at, concerns, tuple(nodes))
 
     # --- raising ---
 
-    def _raised(self, at: int, node: ast.Constant, values: list[float]) -> str | None:
-        """The answer with a literal raised by that of these values which leaves most expressions a value."""
-        best: str | None = None
-        stated = node.value
-        for value in values:
-            node.value = value
-            answer = self._copy(lambda: self._rest(at))
-            node.value = stated
-            if answer is not None and (best is None or answer.count("?") < best.count("?")):
-                best = answer
-            if best is not None and "?" not in best:
-                break
-        return best
+    def _raise_all(self) -> None:
+        tasks = [task for number in range(len(self.inputs)) for task in self._tasks(number)]
+        for number, asked in tasks:
+            for index in asked:
+                self.outcome.open[index].add(number)
+        if idle := frozenset(index for index in self.same - self.constant if not self.outcome.open[index]):
+            self._sound(self._slice(idle), idle)
+        left = self.patience
+        self._pass([task for task in sorted(tasks, key=self._cost) if (left := left - self._cost(task)) >= 0])
+        for number, entry in enumerate(self.inputs):
+            if len(entry.nodes) > 1:  # so far raised together
+                for index in (index for index in entry.concerns if not self.outcome.moved[index]):
+                    self.outcome.open[index].add(number)
+        self._pursue(2)
+        if unsound := frozenset(self.outcome.unsound):
+            for index in unsound:
+                self.outcome.open[index] |= set(range(len(self.inputs)))
+            every = [(number, unsound) for number in range(len(self.inputs))]
+            dear = len(every) * (FORK + sum(self.seconds)) > self.patience
+            self._pass(every, whole=True, unmoved=dear)
 
-    def _with_field(self, module: str, kind: str, field: str) -> str:
-        _raise_field(getattr(importlib.import_module(module), kind), field)
-        return self._rest(0)
+    def _tasks(self, number: int) -> Iterator[Task]:
+        """What an input concerns, the expressions apart that take long."""
+        concerns = self.inputs[number].concerns
+        dear = frozenset(index for index in concerns if self._cost((number, frozenset({index}))) > DEAR)
+        yield from ((number, asked) for asked in (concerns - dear, dear) if asked)
 
-    def _imports(self) -> Iterator[_Statement]:
-        yield from (entry for entry in self.statements if isinstance(entry.node, ast.Import | ast.ImportFrom))
+    def _cost(self, task: Task) -> float:
+        number, asked = task
+        return FORK + sum(self.seconds[index] for index in self._slice(asked) if index >= self.inputs[number].at)
 
-    def _import(self) -> None:
-        for statement in self._imports():
-            with contextlib.suppress(Exception):
-                exec(statement.code(self.flags), {})
+    def _slice(self, asked: Iterable[int]) -> frozenset[int]:
+        return frozenset().union(*(self.slices[index] for index in asked))
 
-    def _imports_construct(self, raised: list[list[str]]) -> bool:
-        """Whether importing what the page imports already makes something of a dataclass that is to be raised."""
-        made: list[str] = []
-        for module, kind in {(module, kind) for module, kind, _ in raised}:
-            found = getattr(importlib.import_module(module), kind)
-            found.__init__ = _noted(found.__init__, made)
-        self._import()
-        return bool(made)
+    def _pursue(self, most: int) -> None:
+        """Raise, for each expression that nothing has moved, so many inputs that may, and more as long as needed."""
+        tasks: dict[int, set[int]] = {}
+        for index in self.same - self.constant - self.outcome.unsound:
+            if not self.outcome.moved[index]:
+                alone = frozenset({index})
+                costs = {number: self._cost((number, alone)) for number in self.outcome.open[index]}
+                for number in sorted(costs, key=lambda number: (costs[number], number))[:most]:
+                    tasks.setdefault(number, set()).add(index)
+        if tasks and most < 4 * len(self.inputs) and self.page.spent() < self.last:
+            self._pass([(number, frozenset(asked)) for number, asked in tasks.items()], unmoved=True)
+            self._pursue(2 * most)
 
-    def _copy(self, work: Callable[[], Any]) -> Any:
-        """What the work gives in a copy of this process; None where the copy died or took too long."""
-        reading, writing = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                os.close(reading)
-                signal.signal(signal.SIGALRM, signal.SIG_DFL)
-                signal.alarm(self.time_limit)
-                before = _modules()
-                result = work()
-                with os.fdopen(writing, "w") as answer:
-                    json.dump([result, sorted(_modules() - before)], answer)
-            finally:
-                os._exit(0)
-        os.close(writing)
-        with os.fdopen(reading) as answer:
-            text = answer.read()
-        os.waitpid(pid, 0)
-        try:
-            result, files = json.loads(text)
-        except ValueError:
-            return None
-        self.files |= set(files)
-        return result
+    def _pass(self, tasks: list[Task], whole: bool = False, unmoved: bool = False) -> None:
+        """Run the page and raise inputs on the way.
 
+        ``whole`` runs the whole page for each. ``unmoved`` leaves out expressions that have moved.
+        """
+        if tasks:
+            done = self.page.copy(lambda: self._run(tasks, whole, unmoved), self.last)
+            self.outcome = done or self.outcome
 
-def _statements(blocks: Iterable[list[Any]]) -> Iterator[_Statement]:
-    for index, (source, name, _) in enumerate(blocks):
-        name = f"<{name}#{index + 1}>"
-        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-            tree = _WithoutAssertions().visit(ast.parse(source))
-            yield from (_Statement(index, ast.fix_missing_locations(node), name) for node in tree.body)
+    def _run(self, tasks: list[Task], whole: bool, unmoved: bool) -> Outcome:
+        everything = frozenset(range(len(self.page.statements)))
+        needed = everything if whole else self._slice(index for _, asked in tasks for index in asked)
+        places = {task: self.inputs[task[0]].at for task in tasks}
+        checked: dict[frozenset[int], frozenset[int]] = {}
+        for at in range(max(places.values()) + 1):
+            for number, asked in sorted((task for task in tasks if places[task] == at), key=lambda task: task[0]):
+                if unmoved:
+                    asked = frozenset(index for index in asked if not self.outcome.moved[index])
+                rest = frozenset(index for index in (everything if whole else self._slice(asked)) if index >= at)
+                if asked and not whole:
+                    asked = checked[asked] if asked in checked else checked.setdefault(asked, self._sound(rest, asked))
+                if asked and self.page.spent() < self.last:
+                    self._raise(number, rest, asked, alone=unmoved)
+            if at in needed:
+                self.page.run(at)
+        return self.outcome
 
+    def _sound(self, rest: frozenset[int], asked: frozenset[int]) -> frozenset[int]:
+        """Those of these expressions to which these statements alone give the page's own values."""
+        signs = self.page.copy(lambda: self.page.rest(rest, sorted(asked)), self.limit) or "?" * len(asked)
+        sound = frozenset(index for index, sign in zip(sorted(asked), signs, strict=True) if sign == "=")
+        self.outcome.unsound |= asked - sound
+        return sound
 
-class _WithoutAssertions(ast.NodeTransformer):
-    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
-        return ast.copy_location(ast.Pass(), node)
-
-
-def _modules() -> set[str]:
-    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    return {file for file in files if isinstance(file, str)}
-
-
-def _noted(build: Callable[..., None], made: list[str]) -> Callable[..., None]:
-    @functools.wraps(build)
-    def noted(self: object, *values: Any, **named: Any) -> None:
-        made.append(type(self).__name__)
-        build(self, *values, **named)
-
-    return noted
-
-
-def _raise_field(kind: type, field: str) -> None:
-    """From now on, have a class raise one of its fields: by one, or as little else as it accepts."""
-    build: Callable[..., None] = kind.__init__  # type: ignore[misc]
-    names = [entry.name for entry in fields(kind) if entry.init]  # type: ignore[arg-type]
-
-    @functools.wraps(build)
-    def raised(self: object, *values: Any, **named: Any) -> None:
-        build(self, *values, **named)
-        stated = getattr(self, field)
-        if isinstance(stated, bool) or not isinstance(stated, int | float):
-            return
-        given = dict(zip(names, values, strict=False)) | named
-        for value in (stated + 1, stated * 2, stated + 2, stated - 1, stated / 2):
-            with contextlib.suppress(Exception):
-                build(self, **given | {field: type(stated)(value)})
+    def _raise(self, number: int, rest: frozenset[int], asked: frozenset[int], alone: bool) -> None:
+        """Raise an input in one way after the other, as long as an expression has not moved that may in the next."""
+        entry = self.inputs[number]
+        left = sorted(asked)
+        for change, last in _ways(entry, alone):
+            if self.page.spent() > self.last:
                 return
-        build(self, **given)
+            signs = self.page.copy(functools.partial(self._changed, change, rest, left), self.limit)
+            signs = signs or "?" * len(left)
+            for index, sign in zip(left, signs, strict=True):
+                if sign == "!":
+                    self.outcome.moved[index][entry.name] = None
+            left = [index for index, sign in zip(left, signs, strict=True) if sign == "?" or (sign == "=" and not last)]
+            if not left:
+                break
+        for index in asked:
+            self.outcome.open[index].discard(number)
 
-    kind.__init__ = raised  # type: ignore[misc]
+    def _changed(self, change: Callable[[], None], rest: Iterable[int], asked: Iterable[int]) -> str:
+        change()
+        return self.page.rest(rest, asked)
 
 
-def digest(value: object) -> str:
-    """Names a value, as JSON, in few characters."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+def _ways(entry: Input, alone: bool) -> Iterator[tuple[Callable[[], None], bool]]:
+    """The ways to raise an input, each with whether an expression that did not feel it will feel none of the others.
+
+    Several literals are raised together, which leaves their differences and ratios: so they are doubled as well, and
+    where each shall be tried ``alone``, one after the other.
+    """
+    if entry.field:
+        yield functools.partial(raise_field, *entry.field), True
+        yield functools.partial(raise_field, *entry.field, doubled=True), True
+        return
+    if not entry.nodes:
+        yield raise_data, True
+        return
+    several = len(entry.nodes) > 1
+    yield functools.partial(_set, entry.nodes, lambda value: value + 1), not several
+    yield functools.partial(_set, entry.nodes, lambda value: value * 2), not (several and alone)
+    yield functools.partial(_set, entry.nodes, lambda value: value - 1), not (several and alone)
+    if several and alone:
+        for node in entry.nodes:
+            yield functools.partial(_set, (node,), lambda value: value + 1), False
+
+
+def _set(nodes: Iterable[ast.Constant], change: Callable[[float], float]) -> None:
+    for node in nodes:
+        node.value = change(node.value)  # type: ignore[arg-type]
+
+
+# --- which literals there are -----------------------------------------------------------------------------------------
+
+
+def literals(statement: ast.stmt) -> dict[str, list[ast.Constant]]:
+    """The numeric literals that a statement assigns or passes by keyword, outside functions and subscripts, by name."""
+    found: dict[str, list[ast.Constant]] = {}
+    seen: set[ast.AST] = set()
+    for name, node in _assigned(statement):
+        for part in _shallow(node):
+            if isinstance(part, ast.Constant) and type(part.value) in (int, float) and part not in seen:
+                seen.add(part)
+                found.setdefault(name, []).append(part)
+    return found
+
+
+def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """``(name, value)`` of each keyword argument and each assignment, the keywords first since they lie deeper."""
+    nodes = list(_shallow(statement))
+    for node in nodes:
+        if isinstance(node, ast.keyword) and node.arg:
+            yield node.arg, node.value
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            yield from _pairs(node.targets[0], node.value)
+        elif isinstance(node, ast.AnnAssign) and node.value:
+            yield from _pairs(node.target, node.value)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for one, other in zip(target.elts, value.elts, strict=True):
+            yield from _pairs(one, other)
+    else:
+        yield ast.unparse(target), value
+
+
+def _shallow(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and what is in it, but for functions, classes and subscripts."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda | ast.JoinedStr):
+        return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(node, ast.Subscript) and child is node.slice):
+            yield from _shallow(child)

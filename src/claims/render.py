@@ -29,6 +29,7 @@ from claims.session import BlockResult, Evaluation, Value
 Edit = tuple[int, int, str]
 
 _MARKDOWN = str.maketrans({char: f"&#{ord(char)};" for char in "\\`*_{}[]()|$!~^"} | {"\n": " "})
+_TITLE = re.compile(r"\s*#[ \t].*(?:\n|$)")
 _TOKEN = re.compile(r"<p>(CLAIMS[0-9a-f]{12}N\d+Z)</p>|(CLAIMS[0-9a-f]{12}N\d+Z)")
 
 
@@ -51,6 +52,11 @@ def fill(html: str, tokens: dict[str, str]) -> str:
     return _TOKEN.sub(lambda found: tokens.get(found[1] or found[2], found[0]), html) if tokens else html
 
 
+def gathers(text: str) -> bool:
+    """Whether a page with this text shows what stands on other pages."""
+    return LEDGER_PART.search(text) is not None or any(marker in text for marker in MARKERS)
+
+
 def render(checked: Checked, report: Report, serving: bool = False) -> Rendered:
     """The page's body. ``serving`` shows what is wrong on the page itself."""
     return _Renderer(checked, report, serving).body()
@@ -61,11 +67,8 @@ class _Renderer:
         self.checked, self.page, self.report, self.serving = checked, checked.page, report, serving
         self.tokens: dict[str, str] = {}
         self.stem = sha256(f"{self.page.path}\0{self.page.text}".encode()).hexdigest()[:12]
-        self.bibliography = self._page_with(BIBLIOGRAPHY)
-        self.glossary = self._page_with(GLOSSARY)
-
-    def _page_with(self, marker: str) -> str | None:
-        return next((page.path for page in self.report.pages if marker in page.page.text), None)
+        self.bibliography = report.page_with(BIBLIOGRAPHY)
+        self.glossary = report.page_with(GLOSSARY)
 
     def token(self, html: str) -> str:
         name = f"CLAIMS{self.stem}N{len(self.tokens)}Z"
@@ -86,7 +89,8 @@ class _Renderer:
             edits.append((*part.span(), ledger(self.report, page.path, part["folder"])))
         text = _apply(page.text, page.front, edits)
         if self.serving and self.checked.findings:
-            text = f"{self.token(_findings_html(self.checked.findings))}\n\n{text}"
+            at = found.end() if (found := _TITLE.match(text)) else 0  # the title stays first, or the page would lose it
+            text = f"{text[:at]}\n{self.token(_findings_html(self.checked.findings))}\n\n{text[at:]}"
         if foot := self._foot():
             text = f"{text.rstrip()}\n\n{self.token(foot)}\n"
         return Rendered(text, self.tokens)

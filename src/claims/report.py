@@ -48,6 +48,13 @@ class Report:
     pages: list[Checked]
     findings: list[Finding]
     glossary: Glossary = field(default_factory=Glossary)
+    _marked: dict[str, str | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def page_with(self, marker: str) -> str | None:
+        """The first page whose text holds a marker."""
+        if marker not in self._marked:
+            self._marked[marker] = next((page.path for page in self.pages if marker in page.page.text), None)
+        return self._marked[marker]
 
     @property
     def counts(self) -> dict[str, int]:

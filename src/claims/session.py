@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -38,6 +38,7 @@ ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     "PYTHONUTF8": "1",
     "PYTHONWARNINGS": "",
+    "TORCHINDUCTOR_DETERMINISTIC": "1",
     "TZ": "UTC",
 }
 
@@ -46,7 +47,15 @@ class Record:
     """A frozen dataclass that can be written as JSON."""
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)  # type: ignore[call-overload]
+        return {name: _as_json(value) for name, value in vars(self).items()}
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Record):
+        return value.to_json()
+    if isinstance(value, tuple) and value and isinstance(value[0], Record):
+        return [item.to_json() for item in value]
+    return value
 
 
 @dataclass(frozen=True)
@@ -432,8 +441,9 @@ class _Run:
         self.exit: int | None = None
         self.flooded: int | None = None  # index into `printed` of the piece that grew too long
         self.partial = b""
-        self.started = time.monotonic()
-        self.deadline = self.started + START_LIMIT
+        self.launched = time.monotonic()
+        self.started_at = time.time()  # until the page says when its own process began
+        self.deadline = self.launched + START_LIMIT
 
     def follow(self, page: _Page) -> Result:
         """Watch a page until it is gone, end it when it takes or prints too much, and sum up."""
@@ -509,9 +519,9 @@ class _Run:
         if not self.stopped:
             self.deadline = now + self.time_limit + (0 if "begin" in message else GRACE)
         match message:
-            case {"pid": pid}:
-                page.pid = pid
-                self.deadline = self.started + START_LIMIT
+            case {"pid": pid, "started": started}:
+                page.pid, self.started_at = pid, started
+                self.deadline = self.launched + START_LIMIT
             case {"begin": index}:
                 self.begun.append(index)
             case {"end": index, "result": result}:
@@ -564,9 +574,9 @@ class _Run:
             replace(self.values.get(index, Evaluation(None, missing)), early=self.early.get(index))
             for index in range(len(self.program.expressions))
         )
-        seconds = time.monotonic() - self.started
+        seconds = time.monotonic() - self.launched
         files = tuple(sorted(self.files))
-        result = Result(tuple(blocks), evaluations, files, seconds=seconds, started=time.time() - seconds)
+        result = Result(tuple(blocks), evaluations, files, seconds=seconds, started=self.started_at)
         return replace(result, cacheable=self.finished and not self.reached_out and result.clean)
 
 

@@ -198,7 +198,10 @@ CELL = re.compile(r"^# %%(?:[ \t]+(?P<kind>\[\w+\]))?(?P<options>.*)$")
 
 
 def _notebook(lines: list[Line]) -> list[Line]:
-    """A percent notebook as Markdown: ``# %% [markdown]`` cells lose their ``# ``, the others become python fences."""
+    """A percent notebook as Markdown: ``# %% [markdown]`` cells lose their ``# ``, the others become python fences.
+
+    A header between ``# ---`` lines above the first cell, where jupytext keeps it, is the front matter.
+    """
     cells: list[tuple[Line, str, str, list[Line]]] = []
     header: list[Line] = []
     for line in lines:
@@ -209,7 +212,7 @@ def _notebook(lines: list[Line]) -> list[Line]:
             cells[-1][3].append(line)
         else:
             header.append(line)
-    page: list[Line] = []
+    page = [_uncomment(line) for line in header] if header and header[0].text.rstrip() == "# ---" else []
     for marker, kind, options, body in cells:
         while body and not body[-1].text.strip():
             body = body[:-1]

@@ -55,9 +55,11 @@ OWN_FILES = {__file__, figures.__file__, values.__file__}
 def serve(control: socket.socket, preload: Iterable[str]) -> None:
     """Fork a process for each request on `control`, until it closes; report each end to its runner."""
     _adopt_orphans()
+    gc.disable()  # until the fork: a collection here frees next to nothing, and would make pages copy what it touched
     prepare(preload)
-    gc.collect()
     gc.freeze()
+    repository = Repository(Path.cwd())
+    repository.note_modules()
     awake, waker = os.pipe()
     os.set_blocking(awake, False)
     os.set_blocking(waker, False)
@@ -90,7 +92,8 @@ def serve(control: socket.socket, preload: Iterable[str]) -> None:
                 os.dup2(output, 1)
                 os.dup2(output, 2)
                 os.close(output)
-                run_page(messages, forks=True)
+                gc.enable()
+                run_page(messages, repository, forks=True)
             finally:
                 os._exit(1)
         os.close(output)
@@ -153,32 +156,39 @@ def prepare(preload: Iterable[str]) -> None:
     if torch := sys.modules.get("torch"):
         torch.manual_seed(0)
         torch.set_num_threads(1)
-        torch.use_deterministic_algorithms(True)
+        torch.set_deterministic_debug_mode("error")  # as use_deterministic_algorithms, which imports torch's compiler
 
 
-def run_page(messages: socket.socket, forks: bool) -> None:
+def run_page(messages: socket.socket, repository: Repository, forks: bool) -> None:
     """Read a program from the socket, run it, tell what came of it, and leave without further ado."""
-    messages.sendall(_line({"pid": os.getpid()}))
+    messages.sendall(_line({"pid": os.getpid(), "started": time.time()}))
     with messages.makefile("rb") as reader:
         request = json.loads(reader.readline())
     program = Program.from_json(request["program"])
-    Session(program, messages, request["marker"], request["time_limit"], forks).run()
+    Session(program, messages, request["marker"], request["time_limit"], repository, forks).run()
     os._exit(0)
 
 
 class Session:
     """One page being run. Its blocks share the namespace of a module called `__main__`."""
 
-    def __init__(self, program: Program, messages: socket.socket, marker: str, time_limit: float, forks: bool) -> None:
+    def __init__(
+        self,
+        program: Program,
+        messages: socket.socket,
+        marker: str,
+        time_limit: float,
+        repository: Repository,
+        forks: bool,
+    ) -> None:
         self.program, self.messages, self.marker = program, messages, marker.encode()
-        self.time_limit, self.forks = time_limit, forks
+        self.time_limit, self.repository, self.forks = time_limit, repository, forks
         self.pid = os.getpid()
         self.output = os.fstat(1)
         self.module = types.ModuleType("__main__")
         self.flags = 0  # the `from __future__` imports so far
         self.sources: dict[str, Code] = {}  # by the name each block is compiled under
         self.unsettled: set[str] = set()  # names bound by blocks that failed or did not run
-        self.repository = Repository(Path.cwd())
         self.bound_from = _bound_from(program.blocks)
         self.settled = {  # expressions whose early value is their late one
             index
@@ -213,7 +223,7 @@ class Session:
                 self.unsettled |= _bound_names(block.source)
             self._tell({"end": index, "result": result.to_json()})
         self._tell({"evaluating": len(self.program.expressions)})
-        self._evaluate("late", range(len(self.program.expressions)))
+        self._evaluate_late()
         self.repository.note_modules()
         self._tell({"finished": True, "files": self.repository.unreported(), "reached_out": self.reached_out})
 
@@ -355,12 +365,26 @@ class Session:
             if _is_plain(expression.text):
                 self._tell(self._answer("early", index))
                 continue
-            values_now = [namespace[name] for name in names & namespace.keys()]
-            if names & self.bound_from[after] or any(map(_may_change, values_now)):
+            if names & self.bound_from[after] or self._changeable(names):
                 harmful.append(index)
             else:
                 self.settled.add(index)
         self._evaluate("early", harmful)
+
+    def _evaluate_late(self) -> None:
+        """Answer all expressions; what only reads and reckons with plain values needs no copy of the process."""
+        others = []
+        for index, expression in enumerate(self.program.expressions):
+            if _is_plain(expression.text) and not self._changeable(_free_names(expression.text)):
+                self._tell(self._answer("late", index))
+            else:
+                others.append(index)
+        self._evaluate("late", others)
+
+    def _changeable(self, names: Iterable[str]) -> bool:
+        """Whether one of the names stands for an object that may change."""
+        namespace = self.module.__dict__
+        return any(_may_change(namespace[name]) for name in names if name in namespace)
 
     def _evaluate(self, stage: str, indices: Iterable[int]) -> None:
         """Answer expressions in a copy of this process, where they cannot change the page; outlive any that hang."""
@@ -457,6 +481,7 @@ class Repository:
         self.root = os.path.join(root, "")
         self.seen: set[tuple[str, str]] = set()
         self.reported: set[tuple[str, str]] = set()
+        self.modules: set[str] = set()  # whose files are noted
 
     def note(self, path: Any, suffix: str = "") -> None:
         with contextlib.suppress(Exception):  # whatever a page may hand to `open`, it is for `open` to refuse
@@ -486,10 +511,11 @@ class Repository:
         return sorted(path + suffix for path, suffix in found if path)
 
     def note_modules(self) -> None:
-        """Count modules that were imported before anyone watched."""
-        for module in list(sys.modules.values()):
-            file = getattr(module, "__file__", None)
-            if isinstance(file, str) and os.path.isabs(file):
+        """Count modules that were imported before anyone watched, or without opening a file."""
+        for name in set(sys.modules) - self.modules:
+            self.modules.add(name)
+            file = getattr(sys.modules.get(name), "__file__", None)
+            if isinstance(file, str) and os.path.isabs(file) and self.relative(file):
                 self.note(file)
 
     def watch_imports(self) -> None:
@@ -623,7 +649,7 @@ def main(arguments: list[str]) -> None:
             messages.sendall(word.encode())
             os.dup2(1, 2)
             prepare(preload)
-            run_page(messages, forks=False)
+            run_page(messages, Repository(Path.cwd()), forks=False)
 
 
 if __name__ == "__main__":

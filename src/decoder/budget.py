@@ -178,7 +178,7 @@ def _known(name: str, value: object, known: Collection[object]) -> None:
 
 
 def bytes_text(number: int) -> str:
-    """Bytes exactly, then in a decimal unit (kB is 10**3, GB is 10**9) and in a binary one (KiB is 2**10)."""
+    """Bytes exactly, then in a decimal unit (kB is ``10**3``) and in a binary one (KiB is ``2**10``)."""
     for power, (decimal, binary) in reversed(list(enumerate(UNITS, start=1))):
         if number >= 1024**power:
             return f"{number:,} bytes ({number / 1000**power:,.2f} {decimal}, {number / 1024**power:,.2f} {binary})"

@@ -192,7 +192,7 @@ def _unread(file: ConfigFile, family: Family) -> None:
     keys = {field: spec.names for field, spec in family.fields.items() if isinstance(spec, Key)}
     own = {name for names in keys.values() for name in names}
     for name in file.data:
-        field = OTHER_NAMES.get(name)
+        field = OTHER_NAMES.get(name, "")
         read = file.values.get(field) if field in keys and name not in own else None
         if read is not None and read.origin != "stated":
             taken = f"{field} is {read.value} ({read.origin})"

@@ -1,3 +1,4 @@
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,15 @@ def project(tmp_path, monkeypatch):
         return tmp_path
 
     return make
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of one megabyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"a disk of its own needs the right to mount one: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", folder], check=True)

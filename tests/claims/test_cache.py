@@ -251,6 +251,18 @@ def test_the_salt_knows_the_source_of_the_checker(tmp_path, monkeypatch):
     assert environment_salt() != before
 
 
+def test_a_page_that_waited_for_the_server_began_when_its_own_process_did(root, tmp_path_factory, monkeypatch):
+    slow = tmp_path_factory.mktemp("elsewhere")
+    (slow / "slow.py").write_text("import time\ntime.sleep(1)\n")
+    monkeypatch.setenv("PYTHONPATH", str(slow))
+    page = replace(PROGRAM, blocks=(Code("open('data/new.txt')", PROGRAM.path, ((PROGRAM.path, 1),)),), expressions=())
+    with Runner(root, ("slow",)) as runner:
+        (root / "data" / "new.txt").write_text("as the page will see it")
+        result = runner.run(page)
+    assert result.files == ("data/new.txt",)
+    assert Cache(root / ".cache", root, environment_salt()).put(page, result)
+
+
 def test_an_edit_of_an_imported_module_runs_the_page_again(root):
     source = "import sys\nsys.path.insert(0, 'src')\nimport heads\nprint(heads.HEADS)"
     page = replace(PROGRAM, blocks=(Code(source, PROGRAM.path, tuple((PROGRAM.path, n) for n in range(4))),))

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -105,6 +106,35 @@ def test_pages_without_a_change_are_not_run_again(project):
     assert [page.cached for page in check(find(root), cold=True).pages] == [False, False]
 
 
+def test_a_page_as_it_was_is_the_same_object_again(project):
+    reads, cited = "```python\ny = open('sizes.txt').read()\n```\n", "Of [2.5](cite:lind2031.loss).\n"
+    settings = 'facts = "f.toml"\nbibliography = "b.bib"\nlexicon = "words.toml"'
+    root = project(settings, a=GOOD, b=reads, c=cited)
+    (root / "words.toml").write_text("")
+    (root / "sizes.txt").write_text("3")
+    (root / "b.bib").write_text("@misc{lind2031, title={Loss}}\n")
+    (root / "f.toml").write_text('[lind2031.loss]\nvalue = 2.5\nwhere = "Table 1"\n')
+    time.sleep(4 * CLOCK_TICK)
+    last = check(find(root))
+    assert last.findings == []
+
+    def kept():
+        report = check(find(root), last=last)
+        return [page is before for page, before in zip(report.pages, last.pages, strict=True)], report.findings
+
+    assert kept() == ([True, True, True], [])
+    (root / "docs" / "a.md").write_text(GOOD.replace("[12]", "[13]"))
+    (root / "sizes.txt").write_text("4")
+    same, findings = kept()
+    assert same == [False, False, True] and [finding.slug for finding in findings] == ["drift"]
+    (root / "f.toml").write_text('[lind2031.loss]\nvalue = 2.6\nwhere = "Table 1"\n')
+    same, findings = kept()
+    assert same == [False, False, False] and [finding.slug for finding in findings] == ["drift", "drift"]
+    (root / "f.toml").write_text('[lind2031.loss]\nvalue = 2.5\nwhere = "Table 1"\n')
+    (root / "words.toml").write_text('names = ["sizes? 7"]\n')
+    assert kept()[0] == [False, False, False]
+
+
 def test_ci_runs_cold(project, monkeypatch):
     root = project(a=GOOD)
     check(find(root))
@@ -195,3 +225,55 @@ def test_output_in_a_narrow_encoding(project):
     project(a="[≈ 13](claim:12) é 漢\n")
     run = claims("check", env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     assert run.returncode == 1 and "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["check", "--json"], ["list"]])
+def test_a_report_for_which_there_is_no_room_is_one_line(project, arguments):
+    project(a=GOOD)
+    with open("/dev/full", "w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "claims", *arguments], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert (run.returncode, run.stderr) == (2, "claims: [Errno 28] No space left on device\n")
+
+
+def test_a_reader_who_has_enough_is_no_fault(project):
+    project(a=BAD * 2000)
+    command = f"{sys.executable} -m claims check | head -1"
+    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert run.stdout.startswith("docs/a.md:5:5: drift: ") and run.stderr == ""
+
+
+def test_a_full_disk_changes_no_finding(project):
+    """Neither the cache nor a temporary file nor compiled Python finds room."""
+    project(a=GOOD, b=BAD)
+    limit = f"ulimit -f 0; trap '' XFSZ; {sys.executable} -m claims check"  # no file may grow, a pipe may
+    run = subprocess.run(["bash", "-c", limit], capture_output=True, text=True)
+    assert run.returncode == 1 and run.stderr == ""
+    assert run.stdout.splitlines()[-1] == "2 pages, 3 claims, 0 citations, 2 blocks, 0 figures checked; 2 findings"
+
+
+def test_a_tree_that_cannot_be_written_is_checked_all_the_same(project, small_disk):
+    root = project(a=GOOD, b=BAD)
+    for name in ("pyproject.toml", "docs"):
+        shutil.move(root / name, small_disk / name)
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    run = claims("check", cwd=small_disk)
+    assert run.returncode == 1 and run.stderr == ""
+    assert run.stdout.splitlines()[-1].endswith("; 2 findings")
+
+
+@pytest.mark.parametrize("days", [-1, 0, 1])
+def test_an_edit_is_seen_whatever_the_clock_says(project, days):
+    """A file may be newer than now, where the clock was set back or the file comes from elsewhere."""
+    root = project(
+        a="```python\nimport sys\n\nsys.path.insert(0, 'src')\nimport sizes\n```\n\n[64](claim:sizes.WIDTH)\n"
+    )
+    (root / "src").mkdir()
+    source = root / "src" / "sizes.py"
+    for width in (64, 96, 64, 32):
+        source.write_text(f"WIDTH = {width}\n")
+        moment = time.time() + days * 86_400 + width / 1000
+        os.utime(source, (moment, moment))
+        findings = check(find(root)).findings
+        assert [finding.slug for finding in findings] == ([] if width == 64 else ["drift"])

@@ -1,6 +1,7 @@
 """The math font has the glyphs that the pages need, keeps its MATH table and is the same bytes every time."""
 
 import io
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,17 @@ def test_brackets_and_roots_still_grow(site: Path) -> None:
     grown = dict(zip(variants.VertGlyphCoverage.glyphs, variants.VertGlyphConstruction, strict=True))
     assert {"parenleft", "radical"} <= set(grown)
     assert all(grown[name].GlyphAssembly for name in ("parenleft", "radical"))
+
+
+def test_each_part_of_what_grows_sideways_joins_the_next() -> None:
+    font = TTFont(io.BytesIO(fonts.subset(frozenset("→←↔↦⏟"))))
+    variants = font["MATH"].table.MathVariants
+    grown = [each.GlyphAssembly.PartRecords for each in variants.HorizGlyphConstruction if each.GlyphAssembly]
+    assert len(grown) == 5
+    least = variants.MinConnectorOverlap
+    for parts in grown:
+        joints = [min(one.EndConnectorLength, two.StartConnectorLength) for one, two in pairwise(parts)]
+        assert all(joint >= least for joint in joints), parts[-1].glyph
 
 
 def test_the_same_characters_give_the_same_bytes() -> None:

@@ -60,7 +60,7 @@ Not code.
 
 
 def cells(page, text=PAGE, seeded=()):
-    return [(cell.cell_type, cell.source) for cell in notebook(page(text), seeded).cells]
+    return [(cell.kind, cell.source) for cell in notebook(page(text), seeded)]
 
 
 def test_a_page_becomes_cells(page):
@@ -85,8 +85,7 @@ def test_a_page_becomes_cells(page):
 def test_snippets_stand_in_full(page, tmp_path):
     (tmp_path / "part.py").write_text("size = 3\n")
     text = '```python\n--8<-- "part.py"\nprint(size)\n```\n'
-    made = notebook(page(text, root=tmp_path))
-    assert [cell.source for cell in made.cells] == ["size = 3\n\nprint(size)"]
+    assert [cell.source for cell in notebook(page(text, root=tmp_path))] == ["size = 3\n\nprint(size)"]
 
 
 def test_random_numbers_begin_as_on_the_page(page):
@@ -115,7 +114,7 @@ def test_the_files_are_valid_and_hold_no_results(page):
 
 @pytest.mark.slow
 def test_a_notebook_runs_and_an_expected_exception_is_no_failure(page):
-    made = notebook(page(PAGE))
+    made = nbformat.reads(as_ipynb(notebook(page(PAGE))), as_version=4)
     NotebookClient(made, timeout=120).execute()
     outputs = [cell.outputs for cell in made.cells if cell.cell_type == "code"]
     assert outputs[0][0].text == "24\n"

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -76,3 +77,29 @@ def test_command(project):
     project(a=PAGE)
     run = subprocess.run([sys.executable, "-m", "claims", "prove"], capture_output=True, text=True)
     assert run.returncode == 0 and run.stdout.endswith(" changes of 13 literals, 0 unnoticed\n")
+
+
+def test_prove_inputs_records_what_moves_each_number_and_names_what_nothing_moves(project):
+    code = "layers, width = 12, 96\ntotal = layers * width\n\n\ndef cache():\n    return 4_608\n"
+    root = project(a=f"```python\n{code}```\n\n[1,152](claim:total), [4,608](claim:cache())\n")
+
+    def prove_inputs(*options):
+        command = [sys.executable, "-m", "claims", "prove", "--inputs", *options]
+        run = subprocess.run(command, capture_output=True, text=True, cwd=root)
+        assert run.returncode == 1 and run.stderr == ""
+        return run.stdout.splitlines()
+
+    first = prove_inputs()
+    assert first[1:-1] == [
+        "docs/a.md:10:24: constant: no input moves 4,608",
+        "   10 | [1,152](claim:total), [4,608](claim:cache())",
+        "      |                        ^^^^^",
+        "   expression  cache()",
+        "   raised      layers, width",
+        "   hint        compute it from the inputs, or say why it is constant in the front matter",
+    ]
+    assert first[-1] == "2 computed numbers under 2 inputs raised on 1 page, 0 as recorded; 1 finding"
+    assert prove_inputs()[1:] == [*first[1:-1], first[-1].replace("0 as", "1 as")]
+    assert prove_inputs("--cold")[1:] == first[1:]
+    moves = json.loads((root / "docs/reference/moves.json").read_text())["pages"]["docs/a.md"]["moves"]
+    assert moves == {"total": ["layers", "width"], "cache()": []}

@@ -1,11 +1,14 @@
-"""A build that is killed, that fails or that meets another leaves a whole site or none, and the next one is right."""
+"""A build that is killed, that fails or that meets another leaves the last whole site, and the next one is right."""
 
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -60,7 +63,7 @@ def book(project) -> Path:
 
 def start(book: Path, trouble: str = "") -> subprocess.Popen:
     return subprocess.Popen(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"],
+        [sys.executable, "-m", "mkdocs", "build", "--strict"],  # with --quiet it would not be strict
         cwd=book,
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": "0", "TROUBLE": trouble},
         stdout=subprocess.PIPE,
@@ -73,6 +76,13 @@ def build(book: Path, trouble: str = "") -> int:
     process = start(book, trouble)
     process.communicate()
     return process.returncode
+
+
+def told(book: Path, trouble: str = "") -> tuple[int, list[str]]:
+    """How a build ended, and what it said but for how far it was."""
+    process = start(book, trouble)
+    said = process.communicate()[0].splitlines()
+    return process.returncode, [line for line in said if line and not line.startswith("INFO")]
 
 
 def left(book: Path) -> list[str]:
@@ -99,9 +109,83 @@ def test_a_killed_build_leaves_no_half(book: Path) -> None:
 def test_a_full_disk_leaves_the_last_site(book: Path) -> None:
     assert build(book) == 0
     whole = contents(book / "site")
-    assert build(book, "full") not in (0, KILLED)
+    code, (said,) = told(book, "full")
+    assert code == 1
+    assert re.fullmatch(r"Error: claims: the site cannot be written: \[Errno 27\] File too large.*", said)
     assert contents(book / "site") == whole
     assert left(book) == []
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_too_small_for_the_site(small_disk: Path, book: Path) -> None:
+    shutil.copytree(book, small_disk, dirs_exist_ok=True, ignore=shutil.ignore_patterns("disk"))
+    code, (said,) = told(small_disk)
+    assert code == 1
+    assert said.startswith("Error: claims: the site cannot be written: [Errno 28] No space left on device")
+    assert not (small_disk / "site").exists() and left(small_disk) == []
+
+
+@pytest.mark.slow
+def test_a_disk_that_cannot_be_written(small_disk: Path, book: Path) -> None:
+    shutil.copytree(book, small_disk, dirs_exist_ok=True, ignore=shutil.ignore_patterns("disk"))
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    code, said = told(small_disk)
+    assert code == 1 and said[1:] == ["Aborted with a BuildError!"]
+    assert said[0].startswith(
+        "ERROR   -  claims: the site is built beside its place, which fails: [Errno 30] Read-only file system"
+    )
+
+
+@pytest.mark.slow
+def test_a_place_that_cannot_be_taken(small_disk: Path, book: Path) -> None:
+    """The target is where a disk is mounted, as it is where a container writes its site."""
+    (book / "mkdocs.yml").write_text(MKDOCS + "site_dir: disk\n")
+    (small_disk / "index.html").write_text("as it was")
+    code, (said,) = told(book)
+    assert code == 1
+    assert said.startswith("Error: claims: the site cannot take its place: [Errno 16] Device or resource busy")
+    assert contents(small_disk) == {"index.html": b"as it was"}
+    assert list(book.glob("disk-*")) == []
+
+
+@pytest.mark.slow
+def test_warnings_of_a_strict_build_leave_the_last_site(book: Path) -> None:
+    assert build(book) == 0
+    whole = contents(book / "site")
+    (book / "docs/p3.md").write_text(PAGES["p3"] + "\n[to nowhere](nowhere.md)\n")
+    code, said = told(book)
+    assert code == 1 and said[-1] == "Aborted with 1 warnings in strict mode!"
+    assert contents(book / "site") == whole
+    assert left(book) == []
+
+
+@pytest.mark.slow
+def test_builds_killed_at_any_moment_leave_a_whole_site(book: Path) -> None:
+    assert build(book) == 0
+    old = contents(book / "site")
+    (book / "docs/p0.md").write_text(PAGES["p0"].replace("# Page", "# The page"))
+    begun = time.monotonic()
+    assert build(book) == 0
+    seconds = time.monotonic() - begun
+    whole = [old, contents(book / "site")]
+    assert old != whole[1]
+    for moment in moments(5):
+        killed_after(book, moment * seconds)
+        assert contents(book / "site") in whole
+    assert build(book) == 0
+    assert contents(book / "site") == whole[1]
+
+
+def moments(number: int) -> list[float]:
+    return [random.Random(f"moment {index}").random() for index in range(number)]
+
+
+def killed_after(book: Path, seconds: float) -> None:
+    process = start(book)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    process.kill()
+    process.communicate()
 
 
 @pytest.mark.slow
@@ -119,7 +203,9 @@ def test_two_builds_at_once(book: Path) -> None:
     assert build(book) == 0
     whole = contents(book / "site")
     builds = [start(book) for _ in range(3)]
-    assert [(each.communicate()[0], each.returncode) for each in builds] == [("", 0)] * 3
+    for each in builds:
+        said = each.communicate()[0].splitlines()
+        assert each.returncode == 0 and all(line.startswith("INFO") for line in said), said
     assert contents(book / "site") == whole
     assert left(book) == []
 
@@ -163,10 +249,14 @@ def test_another_that_finishes_meanwhile_is_replaced(tmp_path: Path, monkeypatch
 
 
 def test_what_cannot_take_the_place_says_so(tmp_path: Path) -> None:
-    site = begin(tmp_path / "site")
+    target = tmp_path / "site"
+    target.mkdir()
+    (target / "old").touch()
+    site = begin(target)
     site.rmdir()
     with pytest.raises(FileNotFoundError):
-        finish(site, tmp_path / "site")
+        finish(site, target)
+    assert set(contents(target)) == {"old"}
 
 
 def test_what_was_left_behind_long_ago_is_removed(tmp_path: Path) -> None:

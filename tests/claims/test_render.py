@@ -190,16 +190,27 @@ def test_the_ledger_gathers_the_book(html):
 
 
 def test_the_ledger_says_what_moves_a_number(project):
-    root = project(
-        a="<!-- claims:ledger -->\n",
-        b="```python\nx, y = 12, 13\nz = x * 2\n```\n\n[24](claim:z), [6](<claim:2 * 3>)\n",
-    )
-    with Runner(root) as runner:
+    code = "x, y = 12, 13\nz = x * 2\n\n\ndef fixed():\n    return 7\n"
+    body = f"```python\n{code}```\n\n[24](claim:z), [6](<claim:2 * 3>), [7](claim:fixed()).\n"
+    front = '---\nclaims:\n  constant:\n    "7": a number that was agreed on\n---\n'
+    root = project(a="<!-- claims:ledger -->\n", b=front + body)
+    stale = "What moves these numbers has not been worked out since the page last changed."
+
+    def rows(text=front + body):
+        project(b=text)
         report = check(find(root), runner=runner)
-        assert "what moves it" not in render(report.pages[0], report).markdown
+        return report, render(report.pages[0], report).markdown.splitlines()
+
+    with Runner(root) as runner:
+        report, shown = rows()
+        assert stale in shown and "| 24 | <code>z</code> | 24 |  |" in shown
         record(report, trace(report, runner))
-    rows = render(report.pages[0], report).markdown.splitlines()
-    assert "| 24 | <code>z</code> | 24 | x, z |" in rows and "| 6 | <code>2 &#42; 3</code> | 6 |  |" in rows
+        _, shown = rows(front + "Words above.\n\n" + body)
+        assert stale not in shown
+        assert "| 24 | <code>z</code> | 24 | x, z |" in shown and "| 6 | <code>2 &#42; 3</code> | 6 |  |" in shown
+        assert "| 7 | <code>fixed&#40;&#41;</code> | 7 | constant: a number that was agreed on |" in shown
+        _, shown = rows(front + body.replace("13", "14"))
+        assert stale in shown and "| 24 | <code>z</code> | 24 |  |" in shown
 
 
 def test_serving_shows_what_is_wrong(html):

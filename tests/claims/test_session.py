@@ -232,6 +232,21 @@ def test_two_runs_give_the_same(runner):
     assert "matplotlib" not in first.blocks[1].figures[0]
 
 
+def test_torch_is_deterministic_and_its_compiler_is_left_out(runner):
+    source = "import os, sys, torch\nprint(torch.get_deterministic_debug_mode(), 'torch._inductor' in sys.modules)"
+    result = runner.run(program(source, "import torch._inductor.config as config\nprint(config.deterministic)"))
+    assert [block.output for block in result.blocks] == ["2 False\n", "True\n"]
+
+
+def test_what_only_reads_plain_values_is_evaluated_in_the_page_itself(runner):
+    blocks = ("import os\nwidth, sizes = 12, (3, 4)\nclass Own:\n    @property\n    def pid(self): return os.getpid()",)
+    asked = (("2 * width", 1), ("sizes[1]", 1), ("os.name", 1), ("Own().pid", 1), ("own.pid", 2))
+    result = runner.run(program(*blocks, "own = Own()\nprint(os.getpid())", expressions=asked))
+    values = [evaluation.value.text for evaluation in result.evaluations]
+    assert values[:3] == ["24", "4", "posix"]
+    assert int(result.blocks[1].output) not in map(int, values[3:])
+
+
 def test_pages_do_not_see_each_other(runner):
     runner.run(program("import torch\nbehind = 1\ntorch.behind = 1\ntorch.set_default_dtype(torch.float64)"))
     result = runner.run(

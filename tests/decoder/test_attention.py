@@ -10,11 +10,12 @@ from decoder.attention import (
     alibi_bias,
     attend,
     causal_mask,
+    make_attention,
     repeat_kv,
     softcap,
 )
-from decoder.config import Config
-from decoder.positions import alibi_slopes
+from decoder.config import Config, LatentAttention
+from decoder.positions import alibi_slopes, layer_rotation
 
 
 def qkv(heads=6, kv_heads=3, queries=5, keys=7, width=4):
@@ -121,6 +122,71 @@ def test_the_written_out_path_takes_over_where_a_cap_is_asked_for(small, build):
     fast = build(small).blocks[0].attention
     slow = build(small.replace(attention_softcap=1e9)).blocks[0].attention
     torch.testing.assert_close(slow(x, view), fast(x, view))
+
+
+@pytest.mark.parametrize("cap", [None, 1e9])
+def test_without_a_mask_two_tokens_are_causal_and_one_sees_every_key(small, build, cap):
+    attention = build(small.replace(attention_softcap=cap)).blocks[0].attention
+    x = torch.randn(2, 2, 12).double()
+    torch.testing.assert_close(attention(x, View())[:, :1], attention(x[:, :1], View()))
+    q, k, v = qkv(queries=1)
+    weights = (q @ repeat_kv(k, 2).mT / 2).softmax(-1)  # the head width is 4
+    torch.testing.assert_close(attention._attend(q, k, v, None), weights @ repeat_kv(v, 2))
+    q, k, v = qkv(queries=3, keys=3)
+    hidden = torch.ones(3, 3).triu(1) * -1e30
+    weights = (q @ repeat_kv(k, 2).mT / 2 + hidden).softmax(-1)
+    torch.testing.assert_close(attention._attend(q, k, v, None), weights @ repeat_kv(v, 2))
+
+
+@pytest.mark.parametrize(("cap", "sinks"), [(0.5, False), (None, True), (0.5, True)])
+def test_a_cap_and_sinks_reach_the_scores(small, build, cap, sinks):
+    attention = build(small.replace(attention_softcap=cap, sinks=sinks)).blocks[0].attention
+    q, k, v = qkv(queries=4, keys=4)
+    scores = q @ repeat_kv(k, 2).mT / 2
+    scores = scores if cap is None else cap * torch.tanh(scores / cap)
+    terms = scores.exp() * torch.ones(4, 4).tril()
+    beside = attention.sinks.exp().view(1, 6, 1, 1) if sinks else 0
+    expected = terms / (terms.sum(-1, keepdim=True) + beside) @ repeat_kv(v, 2)
+    torch.testing.assert_close(attention._attend(q, k, v, None), expected)
+
+
+def test_written_out_without_a_mask_the_last_queries_are_aligned_with_the_last_keys(small):
+    attention = Attention(small.replace(attention_softcap=1e9)).double()
+    q, k, v = qkv(queries=3, keys=7)
+    expected = attend(q, k, v, causal_mask(span(4, 7), span(0, 7)), 0.5)
+    torch.testing.assert_close(attention._attend(q, k, v, None), expected)
+
+
+def test_a_bias_as_mask_is_added_to_the_scores():
+    q, k, v = qkv()
+    bias = torch.randn(2, 6, 5, 7).double()
+    peer = F.scaled_dot_product_attention(q, k, v, bias, scale=0.3, enable_gqa=True)
+    torch.testing.assert_close(attend(q, k, v, bias, 0.3), peer)
+
+
+def test_some_layers_do_not_turn(small, build):
+    config = small.replace(no_rope_layers=(1,))
+    x, positions = torch.randn(2, 5, 12).double(), torch.arange(5)[None]
+    view = View(layer_rotation(config, positions, False, torch.float64))
+    for layer, block in enumerate(build(config).blocks):
+        turned = not torch.equal(block.attention(x, view), block.attention(x, View()))
+        assert turned == (layer != 1)
+    learned = build(small.replace(positions="learned")).blocks[0].attention
+    assert torch.equal(learned(x, view), learned(x, View()))
+
+
+def test_a_view_is_shared_and_so_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        View().mask = torch.ones(1)
+
+
+def test_the_kind_of_attention_is_that_of_the_config(small):
+    latent = LatentAttention(kv_rank=10, rope_width=2, nope_width=6, value_width=5)
+    assert type(make_attention(small, 0)) is Attention
+    assert type(make_attention(small.replace(latent=latent), 0)).__name__ == "MultiHeadLatentAttention"
+    turns = [make_attention(small.replace(no_rope_layers=(1,)), layer).rotary for layer in range(3)]
+    assert turns == [True, False, True]
+    assert not Attention(small.replace(no_rope_layers=(0,))).rotary  # the first layer, where none is named
 
 
 @pytest.mark.parametrize("bias", ["", "q", "qkv", "o", "qkvo"])

@@ -14,7 +14,7 @@ ORDERS = {
 
 @pytest.mark.parametrize("placement", ORDERS)
 def test_where_the_norms_stand(small, build, placement):
-    scale = 1.7 if placement == "post" else 1.0
+    scale = 2.0 if placement == "post" else 1.0
     block = build(small.replace(norm_placement=placement, residual_scale=scale)).blocks[0]
     x, view = torch.randn(2, 5, 12).double(), View()
     expected = x
@@ -54,3 +54,8 @@ def test_jacobian_of_pre_norm_keeps_the_identity(small, build):
     eye = torch.eye(12).double()
     expected = (eye + jacobian(second, x + first(x))) @ (eye + jacobian(first, x))
     torch.testing.assert_close(jacobian(lambda y: block(y[None, None], view)[0, 0], x), expected)
+
+
+def test_a_block_is_the_first_unless_it_is_told_otherwise(small):
+    assert not Block(small.replace(no_rope_layers=(0,))).attention.rotary
+    assert Block(small.replace(no_rope_layers=(0,)), 1).attention.rotary

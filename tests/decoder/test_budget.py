@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from decoder import budget, families, formula
 from decoder.budget import (
     BITS,
+    TimeBound,
     activations,
     count,
     flops,
@@ -306,6 +308,20 @@ def test_three_conventions_for_pairs():  # AI-Hypercomputer/maxtext#1972
     config = Config(**BARE, vocab=64, width=64, layers=1, heads=4, kv_heads=4, hidden=16)
     found = [flops(config, 4, pairs=pairs).attention for pairs in ("all", "causal", "halved")]
     assert found == [4096, 2560, 2048]
+    windowed = config.replace(window=3, windowed_layers=(0,))
+    pairs = {"all": 7 * 7, "causal": 1 + 2 + 5 * 3, "halved": Fraction(3 * 3, 2) + 4 * 3}  # halved: the first keys only
+    for name, seen in pairs.items():
+        assert flops(windowed, 7, pairs=name).attention == 4 * 64 * seen
+
+
+def test_a_training_step_is_three_forward_passes():
+    config = Config(**BARE, vocab=70, width=64, layers=2, heads=4, kv_heads=2, hidden=40)
+    found = flops(config, tokens=5, batch=3)
+    assert found.training == 6 * 3 * 5 * count("matmul_weights", config) + 3 * found.attention
+
+
+def test_where_both_limits_are_equal_a_step_is_bound_by_compute():
+    assert [TimeBound(compute, 2.0).limit for compute in (1.9, 2.0, 2.1)] == ["memory", "compute", "compute"]
 
 
 def test_input_embedding_multiplies_nothing():  # tenstorrent/tt-metal#50114
@@ -336,6 +352,7 @@ def test_training_memory_is_what_adamw_holds():
     assert memory.weights == sum(parameter.to(torch.bfloat16).nbytes for parameter in model.parameters())
     assert memory.gradients == sum(parameter.grad.to(torch.bfloat16).nbytes for parameter in model.parameters())
     assert memory.master == 0
+    assert training_memory(config, zero=3) == training_memory(config, zero=3, devices=1)
     assert training_memory(config, "16-byte").master == sum(parameter.nbytes for parameter in model.parameters())
     assert (memory.total, int(training_memory(config))) == (12 * int(parameters(config)), 16 * int(parameters(config)))
 
@@ -358,6 +375,14 @@ def test_weights_are_the_bytes_of_the_tensors(dtype):
     config = Config(vocab=61, width=24, layers=2, heads=3, kv_heads=1, hidden=40, context=9, tied=False)
     model = Decoder(config).to({"fp32": torch.float32, "bf16": torch.bfloat16}[dtype])
     assert weights(config, dtype).bytes == sum(parameter.nbytes for parameter in model.parameters())
+
+
+def test_dtypes_are_as_wide_as_those_of_torch():
+    torch_names = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "fp8": "float8_e4m3fn", "int8": "int8"}
+    assert {name: 8 * getattr(torch, torch_names[name]).itemsize for name in torch_names} | {
+        "fp4": 4,
+        "int4": 4,
+    } == BITS
 
 
 def test_four_bit_weights_round_up_to_bytes():
@@ -427,6 +452,57 @@ def test_activations_are_what_autograd_keeps(gated):
     assert fused.logits == 4 * batch * tokens * 50
 
 
+class PlainLatentAttention(torch.nn.Module):
+    """Latent attention in the plainest torch there is, expanded, without rotation, its scores kept."""
+
+    def __init__(self, d, heads, latent):
+        super().__init__()
+        linear = lambda i, o: torch.nn.Linear(i, o, bias=False)
+        self.heads, self.latent = heads, latent
+        self.q_down = linear(d, latent.query_rank) if latent.query_rank else None
+        self.q_up = linear(latent.query_rank or d, heads * (latent.nope_width + latent.rope_width))
+        self.kv_down = linear(d, latent.kv_rank + latent.rope_width)
+        self.k_up, self.v_up = (linear(latent.kv_rank, heads * n) for n in (latent.nope_width, latent.value_width))
+        self.o = linear(heads * latent.value_width, d)
+
+    def forward(self, x):
+        y = F.layer_norm(x, x.shape[-1:])
+        split = lambda z: z.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        q = split(self.q_up(y if self.q_down is None else F.layer_norm(self.q_down(y), (self.latent.query_rank,))))
+        latent, k_rope = self.kv_down(y).split([self.latent.kv_rank, self.latent.rope_width], -1)
+        latent = F.layer_norm(latent, (self.latent.kv_rank,))
+        k = torch.cat((split(self.k_up(latent)), k_rope[:, None].expand(-1, self.heads, -1, -1)), -1)
+        heads = (q @ k.mT).softmax(-1) @ split(self.v_up(latent))
+        return x + self.o(heads.transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize("query_rank", [None, 9])
+def test_latent_attention_has_the_weights_of_the_built_one(query_rank):
+    latent = LatentAttention(kv_rank=11, rope_width=2, nope_width=6, value_width=5, query_rank=query_rank)
+    config = Config(vocab=50, width=30, layers=3, heads=4, head_width=8, hidden=44, context=7, latent=latent)
+    with torch.device("meta"):
+        model = Decoder(config)
+    found, built = parameters(config), {name: p.numel() for name, p in model.named_parameters()}
+    assert found.total == sum(built.values())
+    assert found.attention == sum(n for name, n in built.items() if ".attention." in name and "norm" not in name)
+    matrices = [p.numel() for p in model.parameters() if p.ndim == 2]  # the tied one multiplies as the head
+    assert count("matmul_weights", config) == sum(matrices)
+
+
+@pytest.mark.parametrize("query_rank", [None, 9])
+def test_activations_of_latent_attention_are_what_autograd_keeps(query_rank):
+    batch, tokens, d, heads, m = 2, 7, 30, 4, 44
+    latent = LatentAttention(kv_rank=11, rope_width=2, nope_width=6, value_width=5, query_rank=query_rank)
+    config = Config(
+        vocab=50, width=d, layers=1, heads=heads, head_width=8, hidden=m, context=7, gated=False, latent=latent
+    )
+    x = torch.randn(batch, tokens, d, requires_grad=True)
+    norms = 2 if query_rank is None else 3
+    kept = saved_elements(PlainLatentAttention(d, heads, latent), x) - norms * 2 * batch * tokens
+    rest = batch * tokens * (2 * d + 2 * m)  # the second norm's input and output, two hidden tensors
+    assert activations(config, tokens, batch, "fp32", scores_kept=True).block == 4 * (kept + rest)
+
+
 def test_activations_of_a_gpt_block_are_those_of_korthikanti_without_dropout():
     # 34 s b h bytes and 5 a s s b bytes, of which masks are 2 s b h and a s s b, and a dropped-out copy 2 a s s b.
     s, b, h, a = 64, 3, 48, 6
@@ -435,8 +511,40 @@ def test_activations_of_a_gpt_block_are_those_of_korthikanti_without_dropout():
     assert activations(config, s, b, scores_kept=True).block == (34 - 2) * s * b * h + (5 - 3) * a * s * s * b
 
 
+@pytest.mark.parametrize("gated", [True, False])
+@pytest.mark.parametrize("qk_norm", ["none", "head", "full"])
+def test_activations_of_experts_by_a_list_of_tensors(gated, qk_norm):
+    d, heads, kv_heads, h, m, each, shared = 30, 6, 3, 8, 44, 9, 13
+    experts = Experts(count=5, per_token=2, hidden=each, shared=1, shared_hidden=shared, dense_layers=(1,))
+    config = Config(
+        vocab=50, width=d, layers=4, heads=heads, kv_heads=kv_heads, head_width=h, hidden=m, context=7, gated=gated,
+        activation="silu" if gated else "gelu", qk_norm=qk_norm, experts=experts,
+    )  # fmt: skip
+    attention = [
+        d,
+        d,
+        heads * h,
+        kv_heads * h,
+        kv_heads * h,
+        heads * h,
+    ]  # into, out of the norm, q, k, v, output
+    attention += [] if qk_norm == "none" else [heads * h, kv_heads * h]  # q and k before their norms
+    sides = 4 if gated else 2  # gate, what its activation gives, up, the product; or up and what its activation gives
+    dense = [d, d] + [m] * sides
+    sparse = [d, d, 5] + [each] * 2 * sides + [shared] * sides
+    per_token = 2 * 3 * 7  # bytes of bf16, sequences, tokens
+    found = activations(config, tokens=7, batch=3)
+    assert found.block == per_token * sum(attention + dense)
+    assert found.total == per_token * (4 * sum(attention) + sum(dense) + 3 * sum(sparse))
+    everywhere = activations(config.replace(experts=replace(experts, dense_layers=())), tokens=7, batch=3)
+    assert everywhere.block == per_token * sum(attention + sparse)
+
+
 def test_paged_window_keeps_whole_blocks_and_one_more():
     assert paged_window(window=128, context=8192, batched_tokens=1) == 144
+    assert [paged_window(window, 8192, 1) for window in (1, 16, 17, 32, 33)] == [32, 32, 48, 48, 64]
+    assert [paged_window(16, 8192, batched, block=8) for batched in (1, 2, 9, 10)] == [24, 32, 32, 40]
+    assert [paged_window(128, context, 1) for context in (96, 97, 112, 128, 129)] == [112, 128, 128, 144, 144]
     assert paged_window(window=128, context=8192, batched_tokens=2048, block=16) == (136 + 1) * 16
     assert paged_window(window=4096, context=1000, batched_tokens=8192, block=16) == (63 + 1) * 16
 

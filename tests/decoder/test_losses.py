@@ -11,6 +11,8 @@ def test_cross_entropy_is_torchs():
     loss = language_model_loss(logits, labels)
     torch.testing.assert_close(loss.total, F.cross_entropy(logits.flatten(0, 1), labels.flatten()))
     assert (loss.tokens, float(loss.penalty)) == (8, 0)
+    with pytest.raises(AttributeError):
+        loss.tokens = 9
 
 
 def test_uniform_scores_cost_log_v():

@@ -99,3 +99,11 @@ def test_jacobian():
     r = (x.square().mean() + eps).sqrt()
     expected = torch.diag(weight) / r - torch.outer(weight * x, x) / (d * r**3)
     torch.testing.assert_close(torch.autograd.functional.jacobian(norm, x), expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize(("norm", "peer", "eps"), [(RMSNorm, F.rms_norm, 1e-6), (LayerNorm, F.layer_norm, 1e-5)])
+def test_norms_have_a_weight_and_a_small_epsilon_unless_they_are_told_otherwise(norm, peer, eps):
+    x = 1e-3 * torch.randn(5, 7).double()
+    module = norm(7).double()
+    torch.testing.assert_close(module(x), peer(x, (7,), eps=eps))
+    assert [name for name, _ in module.named_parameters()] == ["weight"]

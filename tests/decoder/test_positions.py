@@ -55,6 +55,14 @@ def test_the_permutation_leads_from_adjacent_to_half_and_back(rotary_width):
     assert not torch.allclose(apply_rotary(x, *tables, "half"), adjacent)
 
 
+def test_rows_turn_by_positions_of_their_own():
+    positions = torch.tensor([[0, 1, 2, 3, 4], [-2, -1, 0, 1, 2]])
+    x = torch.randn(2, 3, 5, 8).double()
+    tables = rotary_tables(positions[:, None], rotary_frequencies(6))  # (2, 1, 5, 3)
+    alone = torch.stack([apply_rotary(x[i], *rotary_tables(positions[i], rotary_frequencies(6))) for i in range(2)])
+    torch.testing.assert_close(apply_rotary(x, *tables), alone)
+
+
 def test_partial_rotation_passes_the_rest():
     x = torch.randn(1, 2, 5, 10).double()
     y = apply_rotary(x, *rotary_tables(torch.arange(5), rotary_frequencies(6)))
@@ -91,7 +99,16 @@ SHORT, LONG = tuple(1 + i / 7 for i in range(12)), tuple(3 + i * i / 5 for i in 
             "yarn",
             {"factor": 8.0, "beta_fast": 20.0, "beta_slow": 2.0, "truncate": False},
         ),
+        (RopeScaling("yarn", 8.0, 6), 9, "yarn", {"factor": 8.0, "original_max_position_embeddings": 6}),  # no ramp
+        (
+            RopeScaling("yarn", 8.0, 2_000_000, beta_fast=1e5),  # a ramp inside, which would end beyond the last pair
+            9,
+            "yarn",
+            {"factor": 8.0, "original_max_position_embeddings": 2_000_000, "beta_fast": 1e5},
+        ),
         (RopeScaling("yarn", 8.0, 64, attention_factor=0.7), 9, "yarn", {"factor": 8.0, "attention_factor": 0.7}),
+        (RopeScaling("yarn", 1.5, 64), 9, "yarn", {"factor": 1.5}),
+        (RopeScaling("yarn", 8.0, 64, mscale=0.7), 9, "yarn", {"factor": 8.0, "mscale": 0.7}),
         (
             RopeScaling("yarn", 8.0, 64, mscale=0.7, mscale_all_dim=1.3),
             9,
@@ -128,6 +145,12 @@ def test_scalings_are_those_of_transformers(scaling, length, kind, parameters):
     assert rotary_magnitude(scaling) == pytest.approx(magnitude, rel=1e-12)
 
 
+@pytest.mark.parametrize("factor", [0.5, 1.0])
+@pytest.mark.parametrize("kind", ["yarn", "longrope"])
+def test_what_stretches_nothing_sharpens_nothing(kind, factor):
+    assert rotary_magnitude(RopeScaling(kind, factor, 64, short_factors=SHORT, long_factors=LONG)) == 1
+
+
 def test_ntk_stretches_the_slowest_pair_by_the_factor_and_the_fastest_not_at_all():
     plain, scaled = rotary_frequencies(24), rotary_frequencies(24, scaling=RopeScaling("ntk", 5.0))
     assert float(plain[0] / scaled[0]) == 1
@@ -142,6 +165,7 @@ def test_what_cannot_rotate_is_refused():
 
     with pytest.raises(ValueError, match=r"^rope_base must be above 1 for rope_scaling.kind 'yarn', got 1.0$"):
         rotary_frequencies(8, 1.0, RopeScaling("yarn", 2.0))
+    assert rotary_frequencies(8, 1.5, RopeScaling("yarn", 2.0)).isfinite().all()
 
 
 def test_the_furthest_position_decides_about_dynamic_scaling(small):
@@ -155,9 +179,9 @@ def test_the_furthest_position_decides_about_dynamic_scaling(small):
 
 
 def test_yarn_and_longrope_scale_the_tables(small):
-    config = small.replace(rope_scaling=RopeScaling("yarn", 4.0, 8, attention_factor=1.5))
+    config = small.replace(rope_scaling=RopeScaling("yarn", 4.0, 8, attention_factor=2.0))
     cos, sin = layer_rotation(config, torch.arange(5)[None], False, torch.float64)
-    torch.testing.assert_close(cos.square() + sin.square(), torch.full_like(cos, 2.25))
+    torch.testing.assert_close(cos.square() + sin.square(), torch.full_like(cos, 4))
 
 
 def test_windowed_layers_with_their_own_base_are_not_scaled(small):
@@ -175,13 +199,23 @@ def test_angles_are_exact_beyond_what_bfloat16_can_count():
     assert float(cos[0, 0, 0, 0]) == float(torch.tensor(math.cos(257)).bfloat16())
 
 
+@pytest.mark.parametrize(("dtype", "least", "most"), [(torch.float64, 0, 1e-9), (torch.float32, 1e-4, 0.1)])
+def test_angles_are_of_float32_but_for_float64(small, dtype, least, most):
+    position, base = 1_000_003, 10_000.0
+    _, sin = layer_rotation(small.replace(rope_base=base), torch.tensor([[position]]), False, dtype)
+    exact = [math.sin(position * base ** (-2 * i / small.head_width)) for i in range(small.head_width // 2)]
+    gap = max(abs(found - true) for found, true in zip(sin.flatten().tolist(), exact, strict=True))
+    assert sin.dtype == dtype and least <= gap <= most
+
+
 def test_sinusoidal_positions():
-    table = sinusoidal_positions(torch.arange(50), 6, torch.float64)
-    for position in (0, 1, 49):
-        for i in range(3):
-            angle = position / 10_000 ** (2 * i / 6)
-            assert table[position, 2 * i : 2 * i + 2].tolist() == pytest.approx([math.sin(angle), math.cos(angle)])
-    assert sinusoidal_positions(torch.arange(4), 7).shape == (4, 7)
+    for width, whole in ((6, 6), (8, 8), (7, 8)):
+        table = sinusoidal_positions(torch.arange(50), width, torch.float64)
+        assert table.shape == (50, width)
+        for position in (0, 1, 49):
+            angles = [position / 10_000 ** (2 * i / whole) for i in range(whole // 2)]
+            expected = [wave(angle) for angle in angles for wave in (math.sin, math.cos)][:width]
+            assert table[position].tolist() == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("heads", [1, 4, 6, 8, 12, 20])

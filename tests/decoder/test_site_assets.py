@@ -20,7 +20,10 @@ NODE = shutil.which("node")
 
 def test_files_are_written_once_and_touched_only_if_they_change(tmp_path):
     folder = tmp_path / "generated"
-    names = ["formulas.js", "tables.js", "models.js", "atlas.json", "atlas.csv", "architecture.py"]
+    names = [
+        "formulas.js", "tables.js", "models.js", "atlas.json", "atlas.csv", "architecture.py", "favicon.svg",
+        "touch-icon.png", "card.png",
+    ]  # fmt: skip
     assert site_assets.write(folder) == names
     assert site_assets.write(folder) == []
     (folder / "tables.js").write_text("stale")
@@ -29,7 +32,7 @@ def test_files_are_written_once_and_touched_only_if_they_change(tmp_path):
 
 def test_another_process_writes_the_same_bytes(tmp_path):
     done = CliRunner().invoke(command, [str(tmp_path / "one")])
-    assert done.output.endswith("6 of 6 files written\n")
+    assert done.output.endswith("9 of 9 files written\n")
     subprocess.run([sys.executable, "-m", "decoder", "assets", str(tmp_path / "two")], check=True, capture_output=True)
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()

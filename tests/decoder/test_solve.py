@@ -98,6 +98,7 @@ def test_kv_heads_are_the_divisors(heads):
 
 def test_gate_that_keeps_the_weights():
     assert matched_hidden(768, 3072) == MatchedHidden(2048, Fraction(2048), 4_718_592, 4_718_592)
+    assert matched_hidden(5, 2) == MatchedHidden(1, Fraction(4, 3), 20, 15)
     llama = matched_hidden(4096, 4 * 4096, multiple=256, rounding="up")
     assert (llama.hidden, llama.exact, llama.difference) == (11_008, Fraction(32_768, 3), 1_048_576)
 

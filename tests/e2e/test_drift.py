@@ -36,7 +36,7 @@ def run(book: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def check_and_build(book: Path) -> list[subprocess.CompletedProcess[str]]:
-    return [run(book, "claims", "check"), run(book, "mkdocs", "build", "--strict", "--quiet")]
+    return [run(book, "claims", "check"), run(book, "mkdocs", "build", "--strict")]
 
 
 @pytest.fixture(scope="module")

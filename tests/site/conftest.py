@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def site_elsewhere(shared_folder: Path) -> Path:
         project = copied(shared_folder / "a longer path" / "to the book")
         environment = ELSEWHERE | {"PYTHONPATH": str(project / "src")}
         run(["decoder", "assets"], project, **environment)
-        run(["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)], project, **environment)
+        run(["mkdocs", "build", "--strict", "--site-dir", str(target)], project, **environment)
 
     return built_once(shared_folder / "site-elsewhere", build)
 
@@ -69,12 +70,23 @@ def zensical_site(shared_folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def finished_site(shared_folder: Path, zensical_site: Path) -> Path:
+    """What Zensical makes, with what plugins that it does not run would have added."""
+
+    def build(target: Path) -> None:
+        shutil.copytree(zensical_site, target)
+        run(["claims", "finish", str(target)], shared_folder / "zensical")
+
+    return built_once(shared_folder / "finished-site", build)
+
+
+@pytest.fixture(scope="session")
 def offline_site(shared_folder: Path) -> Path:
     """The folder that `make offline` makes."""
 
     def build(target: Path) -> None:
         run(["decoder", "assets"], ROOT)
-        mkdocs = ["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)]
+        mkdocs = ["mkdocs", "build", "--strict", "--site-dir", str(target)]
         run(mkdocs, ROOT, DIRECTORY_URLS="false")
         run(["claims", "offline", str(target)], ROOT)
 
@@ -83,7 +95,7 @@ def offline_site(shared_folder: Path) -> Path:
 
 def build_with_mkdocs(target: Path) -> None:
     run(["decoder", "assets"], ROOT)
-    run(["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)], ROOT)
+    run(["mkdocs", "build", "--strict", "--site-dir", str(target)], ROOT)
 
 
 def copied(project: Path) -> Path:
@@ -121,12 +133,23 @@ def run(module_and_arguments: list[str], folder: Path, **more: str) -> None:
 @pytest.fixture(scope="session")
 def address(site: Path) -> Iterator[str]:
     """The address of a server that serves the site on this machine, ending in a slash."""
+    with served(site) as address:
+        yield address
 
+
+@pytest.fixture(scope="session")
+def finished_address(finished_site: Path) -> Iterator[str]:
+    with served(finished_site) as address:
+        yield address
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site))) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()

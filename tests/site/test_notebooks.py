@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 from nbclient import NotebookClient
 
 from claims import parse
-from claims.notebook import notebook
+from claims.notebook import as_ipynb, notebook
 from claims.page import Page
 from claims.project import find
 
@@ -32,7 +32,7 @@ def test_there_is_something_to_run() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", PAGES)
 def test_a_download_runs_in_a_fresh_kernel(path: str) -> None:
-    made = notebook(PAGES[path], PROJECT.preload)
+    made = nbformat.reads(as_ipynb(notebook(PAGES[path], PROJECT.preload)), as_version=4)
     NotebookClient(made, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}).execute()
     ran = [cell for cell in made.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in ran] == list(range(1, len(ran) + 1))

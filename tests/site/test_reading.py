@@ -60,9 +60,16 @@ def test_each_page_says_what_it_holds(site: Path) -> None:
     said = {}
     for path in addresses(site):
         description = soup(site, path).select_one('meta[name="description"]')
-        assert description and 30 <= len(description["content"]) <= 300, path
+        assert description and 30 <= len(description["content"]) <= 160, path
         said.setdefault(description["content"], []).append(path)
     assert [paths for paths in said.values() if len(paths) > 1] == []
+
+
+def test_labs_are_told_apart_by_their_first_words(site: Path) -> None:
+    links = soup(site, "labs").select(".md-nav--primary a[href]")
+    labs = [link.get_text(" ", strip=True) for link in links if re.fullmatch(r"[a-z-]+/", link["href"])]
+    assert len(labs) >= 7
+    assert len({name[:8] for name in labs}) == len(labs), labs
 
 
 def test_each_page_has_one_title_and_no_level_is_left_out(site: Path) -> None:
