@@ -64,7 +64,7 @@ class Report:
             "citations": sum(len(page.page.citations) for page in self.pages),
             "blocks": sum(len(page.page.python) for page in self.pages),
             "figures": sum(page.figures for page in self.pages),
-            "waived": sum(len(page.page.waivers) for page in self.pages),
+            "waived": sum(each.kind == "waive" for page in self.pages for each in page.page.waivers),
         }
 
     def to_json(self, relative: Callable[[str], str] = str) -> dict[str, object]:
