@@ -32,7 +32,7 @@ check: .venv/site.stamp  ## check every page, build nothing
 	$(BIN)/python -m claims check
 
 test: .venv/test.stamp  ## all tests; those of the built site in a browser say so when there is none
-	$(BIN)/python -m pytest -n 3 --durations 20
+	$(BIN)/python -m pytest -n 2 --durations 20
 
 lint: .venv/lint.stamp  ## style, types, spelling
 	$(BIN)/ruff check

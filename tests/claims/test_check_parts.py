@@ -156,7 +156,7 @@ def test_when_the_cache_is_taken(small, run, monkeypatch, ci, build, cold, cache
 
 
 def test_an_interrupted_check_begins_no_other_page(project):
-    block = "```python\nimport pathlib\n\npathlib.Path('ran-{}').touch()\n```\n"
+    block = "```python\nimport pathlib\nimport time\n\npathlib.Path('ran-{}').touch()\ntime.sleep(0.5)\n```\n"
     root = project(**{f"page{n}": block.format(n) for n in range(12)})
 
     def interrupt(page):
