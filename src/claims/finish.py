@@ -15,10 +15,9 @@ from typing import Any
 import yaml
 
 from claims import fonts, policy
-from claims.gate import NOTEBOOK, Gate
+from claims.gate import Gate
 from claims.generated import title
 from claims.plain import Entry, as_markdown, listing
-from claims.report import Checked
 
 
 class FinishError(ValueError):
@@ -52,7 +51,7 @@ def finish(site: Path, gate: Gate) -> int:
         if page is None:
             raise FinishError(f"mkdocs.yml: the navigation names {source}, which is no page")
         target = _target(site, source)
-        text = as_markdown(_notebook(gate, page) or page)
+        text = as_markdown(gate.shown(page))
         (site / f"{target}.md").write_text(text, encoding="utf-8", newline="\n")
         address = f"{settings.get('site_url') or ''}{target}.md"
         entries.append(Entry(section, name or title(page), address, str(page.page.meta.get("description", ""))))
@@ -91,10 +90,3 @@ def _target(site: Path, source: str) -> str:
     if found := next((place for place in places if (site / place).is_file()), None):
         return found
     raise FinishError(f"{site}: {source} was not built: there is no {' and no '.join(places)}")
-
-
-def _notebook(gate: Gate, page: Checked) -> Checked | None:
-    """The percent notebook that a page stands for, if it does."""
-    if found := NOTEBOOK.search(page.page.text):
-        return gate.checked(posixpath.join(posixpath.dirname(page.path), found["name"]))
-    return None

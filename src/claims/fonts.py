@@ -28,12 +28,7 @@ _ITALICS = "ℎ" + "".join(map(chr, [*range(0x1D434, 0x1D468), *range(0x1D6E2, 0
 _MATH = re.compile(r"<math\b.*?</math>", re.DOTALL)
 _IDENTIFIER = re.compile(r"<mi\b[^>]*>([^<]*)</mi>")
 _TAG = re.compile(r"<[^<>]*>")
-_FEATURES = [
-    "ccmp",
-    "dtls",
-    "flac",
-    "math",
-]  # "ssty", shapes for small scripts, would double it; few browsers ask for it
+_FEATURES = ["ccmp", "dtls", "flac", "math"]  # "ssty", shapes for small scripts, would double it; few ask for it
 _NAMES = [0, 1, 2, 3, 4, 5, 6, 7, 13, 14]  # names, version, copyright, trademark and licence travel with the font
 
 

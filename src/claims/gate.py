@@ -83,7 +83,7 @@ class Gate:
             if name not in self._pages and self.serving and BOUND.search(body):
                 report = self.refresh()
             if name in self._pages:
-                page = self._shown(report.pages[self._pages[name]])
+                page = self.shown(report.pages[self._pages[name]])
                 rendered = render(page, report, self.serving)
                 if self.serving and gathers(page.page.text):
                     self._gathered[page.path] = rendered
@@ -98,7 +98,7 @@ class Gate:
         pages = self.report.pages if self.report else []
         return next((page for page in pages if page.page.path == path), None)
 
-    def _shown(self, page: Checked) -> Checked:
+    def shown(self, page: Checked) -> Checked:
         """The page, or the notebook that it stands for."""
         if not (found := NOTEBOOK.search(page.page.text)):
             return page

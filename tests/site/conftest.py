@@ -15,6 +15,8 @@ import pytest
 from filelock import FileLock
 from playwright.sync_api import Browser, sync_playwright
 
+from claims import paper
+
 ROOT = Path(__file__).parents[2]
 SOURCES = ["mkdocs.yml", "pyproject.toml", "constraints.txt", "docs", "snippets", "src"]
 ENVIRONMENT = {"NO_MKDOCS_2_WARNING": "1", "SITE_URL": "", "SOURCE_DATE_EPOCH": "0"}
@@ -157,8 +159,9 @@ def served(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    chromium = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
-    if chromium is None:
+    try:
+        chromium = paper.browser()
+    except paper.PaperError:
         pytest.skip("no Chromium on this machine: the site was not tried in a browser")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_OPTIONS)
