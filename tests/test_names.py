@@ -12,7 +12,8 @@ RECORDS = ("src/decoder/released.json", "docs/reference/facts.toml", "docs/refer
 REPOSITORY = re.compile(r"`[A-Za-z][A-Za-z0-9-]*/([\w.-]*\d[\w.-]*)`")  # as in `google/gemma-7b`
 BESIDES = {  # named in passing, and recorded nowhere else
     "BLOOM-176B", "Falcon 2 11B", "GPT-2 small", "LLaMA-13B", "LLaMA-33B", "LLaMA-65B", "Llama 2 34B", "Llama 3.1 8B",
-    "Mixtral 8x22B", "OPT-175B", "Qwen 3.5 27B", "Qwen1.5-72B", "Qwen3-235B-A22B", "T5 v1.1 XL", "T5 v1.1 XXL",
+    "Mixtral 8x22B", "OPT-175B", "Qwen 3.5 27B", "Qwen1.5-72B", "Qwen3-235B-A22B", "Qwen3-Next",
+    "T5 v1.1 XL", "T5 v1.1 XXL",
 }  # fmt: skip
 
 

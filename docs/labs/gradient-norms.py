@@ -100,7 +100,7 @@ def gradient_norms(model, ids, targets):
 #
 # - **every_tensor**: each parameter has an entry.
 # - **finite_difference**: along a gradient of norm $g$ a step of length $\varepsilon$ changes the loss by
-#   $\varepsilon g$. This uses the loss alone, so it shares nothing with autograd.
+#   $\varepsilon g$. Autograd gives the direction of the step; the number compared comes from the loss alone.
 # - **total**: the squares add up to the squared norm of the whole gradient.
 # - **repeatable**: measuring twice gives the same.
 
@@ -240,16 +240,19 @@ measured = {
     for setting in SETTINGS
     for placement in ("pre", "post")
 }
-slope = {}
+slope, spread = {}, {}
 for name, norms in measured.items():
     first, last = norms[:, 0].mean().item(), norms[:, -1].mean().item()
     slope[name] = last / first
+    by_seed = norms[:, -1] / norms[:, 0]
+    spread[name] = by_seed.min().item(), by_seed.max().item()
     setting, placement = name
     print(
-        f"{setting:<16}{placement:<5} first {first:.4f}  last {last:.4f}  ratio {slope[name]:.2f}"
+        f"{setting:<16}{placement:<5} first {first:.4f}  last {last:.4f}\n"
+        f"    ratio {slope[name]:.2f}, by seed {spread[name][0]:.2f} to {spread[name][1]:.2f}"
     )
 
-# %% alt="Three panels of gradient norm against layer. Plain, Xavier: pre-norm falls, post-norm rises a little. Plain, small start: both level, post-norm far below. Gated, Xavier: both fall." caption="Each panel has the same two placements. Compare the direction of the lines from panel to panel; bands span the seeds."
+# %% alt="Three panels of gradient norm against layer. Plain, Xavier: pre-norm falls, post-norm rises a little within a wide band. Plain, small start: both level, post-norm far below. Gated, Xavier: both fall." caption="Each panel has the same two placements. Compare the direction of the lines from panel to panel; bands span the seeds."
 _, panels = plt.subplots(1, 3, figsize=(7.5, 3), layout="constrained")
 for panel, setting in zip(panels, SETTINGS, strict=True):
     for placement, mark in (("pre", "o"), ("post", "s")):
@@ -269,18 +272,21 @@ panels[0].set_ylabel("gradient norm")
 panels[0].legend()
 
 # %% [markdown]
-# With the plain part and the Xavier start it is as the literature has it: from the first layer to the last the
-# pre-norm gradient changes by a factor of [≈ 0.4](<claim:slope["plain, Xavier", "pre"]>), the post-norm one by [≈
-# 1.5](<claim:slope["plain, Xavier", "post"]>). [The chapter on norms](../decisions/normalization.md) has that
-# measurement, and what it was used to argue.
+# With the plain part and the Xavier start the directions are those of the literature: from the first layer to the last
+# the mean of the pre-norm gradients changes by a factor of [≈ 0.4](<claim:slope["plain, Xavier", "pre"]>), that of the
+# post-norm ones by [≈ 1.5](<claim:slope["plain, Xavier", "post"]>). Pre-norm falls in every seed, by [<
+# 0.5](<claim:spread["plain, Xavier", "pre"][1]>); for post-norm the seeds lie between [≈
+# 0.9](<claim:spread["plain, Xavier", "post"][0]>), a fall, and [≈
+# 3.1](<claim:spread["plain, Xavier", "post"][1]>). [The chapter on norms](../decisions/normalization.md) has such a
+# measurement beside the published one, whose rise is far steeper, and what it was used to argue.
 #
 # At the smaller start both are nearly level, [≈ 0.9](<claim:slope["plain, std 0.02", "pre"]>) and [≈
 # 1.0](<claim:slope["plain, std 0.02", "post"]>), and the post-norm one is far smaller. With the gated part and
-# RMSNorm the post-norm gradient shrinks towards the output too, [≈ 0.4](<claim:slope["gated, Xavier", "post"]>). So
-# the sentence "post-norm gradients grow towards the output" names a placement, and leaves out two things that it also
-# depends on.
+# RMSNorm the post-norm gradient shrinks towards the output too, in every seed, by [≈
+# 0.4](<claim:slope["gated, Xavier", "post"]>) in the mean. So the sentence "post-norm gradients grow towards the output" names a placement, and
+# leaves out the part, the start, and the spread over seeds.
 #
 # !!! warning "What this does not show"
-#     Anything after the first step. Random tokens are not text, a large gradient is not yet an unstable one, and no
+#     Anything from the first step on. Random tokens are not text, a large gradient is not yet an unstable one, and no
 #     ratio is right or wrong by itself. To judge a placement, watch the gradient norm of every trainable tensor in
 #     matched runs, together with the loss on held-out text: [ablations](../decoder/ablations.md) does that.

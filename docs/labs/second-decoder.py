@@ -289,8 +289,8 @@ in_untied = size(made(untied))
 # **Guard deleted.** [Ten](<claim:width>) features over [3](<claim:sizes["heads"]>) heads make heads of
 # [3](<claim:width // sizes["heads"]>), which use [9](<claim:width // sizes["heads"] * sizes["heads"]>) features, and
 # the view of [40](<claim:width * ids.numel()>) numbers fails. The guard speaks for three other lines: the width of
-# the combined matrix, the split, the view. To have heads of width [4](claim:wider) all of them must change; that is
-# [the lab on attention](flexible-attention.md).
+# the combined matrix, the split, the view. To have heads of width [4](claim:wider) all of them must change, and the
+# way back as well, the last reshape and the output matrix; that is [the lab on attention](flexible-attention.md).
 #
 # ## A clone that does not stay one
 #
@@ -316,4 +316,5 @@ print(
 # optimizer takes its list: equal, [yes](claim:equal_late).
 #
 # !!! warning "What this does not show"
-#     What any of these edits does to a training run. Six small checks tell a sound integration from an unsound one.
+#     What any of these edits does to a training run. Six small checks find an unsound integration of the kinds tried
+#     here; that nothing fails is no proof of a sound one.

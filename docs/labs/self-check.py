@@ -28,7 +28,8 @@
 # ## The decoder under test
 #
 # `edited_decoder()` builds the book's decoder anew from the text of its modules; with an edit, it builds it from the
-# edited text. The model is tiny and in double precision, where "the same" can mean every bit.
+# edited text. The model is tiny and in double precision. In the first question "the same" means every bit, since a
+# masked key enters the sums of attention as an exact zero.
 
 # %%
 import torch
@@ -217,7 +218,7 @@ unseen = [
 ]
 
 # %% [markdown]
-# [Seven](<claim:len(MUTATIONS) - len(unseen)>) are found by the question that they should worry, and
+# [Seven](<claim:len(MUTATIONS) - len(unseen)>) are found, each by the questions whose subject it is, and
 # [two](<claim:len(unseen)>) by none. A gate that is added has the same matrices, the same gradients, the same
 # shapes. Tiled heads are still heads. What is left to see them is a comparison with a formula that does not share the
 # code: a *reference*. The decoder's own self-check asks more questions, references among them:

@@ -254,8 +254,8 @@ print(f"listed twice in one group: {times} times the step")
 # %% [markdown]
 # A copy fails on sight, if you ask for the count or for identity. The traps of the optimizer pass both:
 #
-# - **Replaced after the optimizer was made**: the optimizer steps a table that no module holds any more. Nothing is
-#   raised and the loss is finite; the head just stays where it was.
+# - **Replaced after the optimizer was made**: the optimizer goes on with the first table, which only the embedding still
+#   holds; the head's new one is on no list. Nothing is raised and the loss is finite; the head just stays where it was.
 # - **Listed twice in one group**: a warning, which a training log will bury, and the table takes the step
 #   [twice](claim:times). With another optimizer it would go wrong in another way.
 # - **Listed in two groups**: an error. That is the kindest of the three.

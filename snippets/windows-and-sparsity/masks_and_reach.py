@@ -7,7 +7,7 @@ from decoder.survey import sparse_masks as masks
 tokens, window = 18, 3
 local, every = masks.sliding(tokens, window), masks.full(tokens)
 columns = {
-    "causal": [every] * 4,
+    "full": [every] * 4,
     "window": [local] * 4,
     "dilated": [masks.dilated(tokens, window, step=2)] * 4,
     "global + window": [masks.global_and_local(tokens, window, [8])] * 4,
