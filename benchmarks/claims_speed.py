@@ -37,9 +37,9 @@ from claims.facts import Facts
 from claims.judge import judge
 from claims.parse import read
 from claims.project import Project
-from claims.render import render
 from claims.report import Checked, Report
-from claims.session import BlockResult, Evaluation, Result
+from claims.results import BlockResult, Evaluation, Result
+from claims.site.render import render
 from claims.values import describe
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "CI": "", "MPLBACKEND": "Agg", "NO_MKDOCS_2_WARNING": "1"}

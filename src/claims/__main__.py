@@ -12,18 +12,18 @@ from pathlib import Path
 
 import click
 
-from claims import paper
 from claims.check import check
 from claims.finding import show_all
-from claims.finish import FinishError, finish
 from claims.fix import apply, plan
 from claims.gate import Gate, GateError
-from claims.inputs import Trace, record, trace
-from claims.offline import OfflineError, install
+from claims.inputs.trace import Trace, record, trace
 from claims.project import Project, ProjectError, find
 from claims.prove import prove
 from claims.report import Report, summary
 from claims.session import Runner
+from claims.site import paper
+from claims.site.finish import FinishError, finish
+from claims.site.offline import OfflineError, install
 from claims.source import Place
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from claims.literal import Literal, LiteralError, plain, read, tuple_items
-from claims.session import Value, brief
+from claims.results import Value, brief
 
 
 @dataclass(frozen=True)

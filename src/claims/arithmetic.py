@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from claims.session import Value
+from claims.results import Value
 
 NUMBER = re.compile(r"\d(?:[\d]|\{,\}|,(?=\d{3}(?!\d))|\\,(?=\d{3}))*(?:\.\d+)?|\.\d+")
 # After these LaTeX takes one digit where it takes no braces: \\frac23 is 2/3, and x^12 shows as x^1 2.

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from claims.session import Program, Result
+from claims.results import Program, Result
 
 KEPT = 4  # entries for each page
 HOUR = 3600.0

@@ -24,7 +24,8 @@ from claims.page import Claim, Page
 from claims.parse import read
 from claims.project import Project
 from claims.report import Checked, Report, summary
-from claims.session import Code, Expression, Program, Result, Runner
+from claims.results import Code, Expression, Program, Result
+from claims.session import Runner
 
 __all__ = ["Checked", "Report", "check", "check_text", "program", "summary"]
 

@@ -25,7 +25,7 @@ from pybtex.exceptions import PybtexError
 
 from claims.agree import show
 from claims.literal import LiteralError, read
-from claims.session import Value
+from claims.results import Value
 
 KEYS = frozenset({"value", "unit", "where", "note", "unverified"})
 

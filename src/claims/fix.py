@@ -19,7 +19,7 @@ from claims.agree import agree, decimal, number_of, rounded
 from claims.literal import NO_BREAK, LiteralError, read
 from claims.page import Claim
 from claims.report import Checked, Report
-from claims.session import Value
+from claims.results import Value
 from claims.source import BOM, Place
 
 SENTENCE_START = re.compile(r"[.!?:]\s|\n\s*\n")

@@ -15,9 +15,9 @@ from pathlib import Path
 from claims.check import check
 from claims.finding import show_all
 from claims.project import Project, find
-from claims.render import Rendered, gathers, key, render
 from claims.report import Checked, Report, summary
 from claims.session import Runner
+from claims.site.render import Rendered, gathers, key, render
 
 NOTEBOOK = re.compile(r"<!-- claims:notebook (?P<name>\S+) -->")  # shows the percent notebook of that name beside it
 BOUND = re.compile(r"\]\(\s*<?(?:claim|cite):|^\s*```python", re.M)

@@ -14,7 +14,7 @@ from claims.lexicon import Lexicon
 from claims.mathml import MathError, to_mathml
 from claims.page import Block, Citation, Claim, Equation, Loose
 from claims.report import Checked
-from claims.session import Evaluation, Failure, Value
+from claims.results import Evaluation, Failure, Value
 
 BLOCK_SLUGS = {"timeout": "block-timeout", "died": "block-died"}
 BLOCK_MESSAGES = {"timeout": "the block {}", "died": "the block ended its process: {}", "output": "the block {}"}

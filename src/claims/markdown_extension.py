@@ -10,7 +10,7 @@ from markdown.postprocessors import Postprocessor
 from markdown.preprocessors import Preprocessor
 
 from claims.gate import gate_for
-from claims.render import fill
+from claims.site.render import fill
 
 PLAIN = re.compile(
     r'<span class="[nopw]">([^<]*)</span>'

@@ -22,14 +22,14 @@ from mkdocs.structure.files import Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
-from claims import fonts, policy, publish
 from claims.check import summary
 from claims.finding import show
 from claims.gate import Gate, GateError, gate_for
-from claims.notebook import as_ipynb, as_percent, notebook
-from claims.plain import Entry, as_markdown, listing
 from claims.project import ProjectError
-from claims.serving import Built, Rebuild
+from claims.site import fonts, policy, publish
+from claims.site.notebook import as_ipynb, as_percent, notebook
+from claims.site.plain import Entry, as_markdown, listing
+from claims.site.serving import Built, Rebuild
 
 log = get_plugin_logger("claims")
 

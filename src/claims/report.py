@@ -11,7 +11,7 @@ from claims.finding import Finding
 from claims.glossary import Glossary
 from claims.page import Block, Page
 from claims.project import Project
-from claims.session import BlockResult, Evaluation, Program, Result
+from claims.results import BlockResult, Evaluation, Program, Result
 
 
 @dataclass

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from claims.session import Value
+from claims.results import Value
 
 MOST_TEXT = 100_000
 MOST_ITEMS = 10_000

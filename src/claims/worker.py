@@ -28,12 +28,14 @@ from collections.abc import Iterable
 from dataclasses import fields, replace
 from decimal import Decimal
 from fractions import Fraction
-from importlib import machinery, util
+from importlib import util
 from pathlib import Path
 from typing import Any
 
-from claims import figures, values
-from claims.session import BlockResult, Code, Failure, Program, Value, death, timeout
+from claims import figures, repository, values
+from claims.code import UNREADABLE, names_in
+from claims.repository import Repository
+from claims.results import BlockResult, Code, Failure, Program, Value, death, timeout
 from claims.values import describe, without_addresses
 
 FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -49,7 +51,7 @@ REACHES_OUT = {
 }
 MOST_FRAMES = 20
 MOST_MESSAGE = 4000  # characters of an exception
-OWN_FILES = {__file__, figures.__file__, values.__file__}
+OWN_FILES = {__file__, figures.__file__, repository.__file__, values.__file__}
 
 
 def serve(control: socket.socket, preload: Iterable[str]) -> None:
@@ -193,7 +195,7 @@ class Session:
         self.settled = {  # expressions whose early value is their late one
             index
             for index, expression in enumerate(program.expressions)
-            if expression.after >= len(program.blocks) or not _free_names(expression.text)
+            if expression.after >= len(program.blocks) or not names_in(expression.text)
         }
         self.evaluating = self.reached_out = False
 
@@ -359,7 +361,7 @@ class Session:
         known = namespace.keys() | vars(builtins).keys()
         harmful = []
         for index, expression in enumerate(self.program.expressions):
-            names = _free_names(expression.text)
+            names = names_in(expression.text)
             if expression.after != after or index in self.settled or not names <= known:
                 continue
             if _is_plain(expression.text):
@@ -375,7 +377,7 @@ class Session:
         """Answer all expressions; what only reads and reckons with plain values needs no copy of the process."""
         others = []
         for index, expression in enumerate(self.program.expressions):
-            if _is_plain(expression.text) and not self._changeable(_free_names(expression.text)):
+            if _is_plain(expression.text) and not self._changeable(names_in(expression.text)):
                 self._tell(self._answer("late", index))
             else:
                 others.append(index)
@@ -457,7 +459,7 @@ class Session:
     def _answer(self, stage: str, index: int) -> dict[str, Any]:
         value = failure = None
         text = self.program.expressions[index].text.strip()
-        names = _free_names(text)
+        names = names_in(text)
         if unsettled := sorted(names & self.unsettled):
             failure = Failure("unbound", f"{unsettled[0]} is bound in a block that did not run to its end")
             return self._message(stage, index, failure=failure)
@@ -472,85 +474,6 @@ class Session:
                 kind = "unbound"
             failure = self._explain(error, None, kind)
         return self._message(stage, index, value, failure)
-
-
-class Repository:
-    """Which files of the repository a page depends on."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = os.path.join(root, "")
-        self.seen: set[tuple[str, str]] = set()
-        self.reported: set[tuple[str, str]] = set()
-        self.modules: set[str] = set()  # whose files are noted
-
-    def note(self, path: Any, suffix: str = "") -> None:
-        with contextlib.suppress(Exception):  # whatever a page may hand to `open`, it is for `open` to refuse
-            if not isinstance(path, int):
-                self.seen.add((os.path.abspath(os.fsdecode(path)), suffix))
-
-    def relative(self, path: str) -> str | None:
-        """A path below the root, without what is installed, built or cached there; a .pyc stands for its source."""
-        path = os.path.abspath(path)
-        if not path.startswith(self.root) or os.path.basename(path).startswith("<"):
-            return None
-        parts = path[len(self.root) :].split(os.sep)
-        if parts[0] == "site" or any(part.startswith(".") or part == "site-packages" for part in parts):
-            return None
-        if "__pycache__" not in parts:
-            return "/".join(parts)
-        try:
-            return self.relative(util.source_from_cache(path))
-        except ValueError:
-            return None
-
-    def unreported(self) -> list[str]:
-        """The files opened since this was last asked."""
-        new = self.seen - self.reported
-        self.reported |= new
-        found = {(self.relative(path), suffix) for path, suffix in new}
-        return sorted(path + suffix for path, suffix in found if path)
-
-    def note_modules(self) -> None:
-        """Count modules that were imported before anyone watched, or without opening a file."""
-        for name in set(sys.modules) - self.modules:
-            self.modules.add(name)
-            file = getattr(sys.modules.get(name), "__file__", None)
-            if isinstance(file, str) and os.path.isabs(file) and self.relative(file):
-                self.note(file)
-
-    def watch_imports(self) -> None:
-        """Import what lies in the repository through `FreshLoader`."""
-        find = machinery.FileFinder.path_hook(
-            (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
-            (FreshLoader, machinery.SOURCE_SUFFIXES),
-            (machinery.SourcelessFileLoader, machinery.BYTECODE_SUFFIXES),
-        )
-
-        def hook(path: str) -> Any:
-            if not self.relative(path):
-                raise ImportError(path)
-            return find(path)
-
-        sys.path_hooks.insert(0, hook)
-        for path in list(sys.path_importer_cache):
-            if self.relative(path):
-                del sys.path_importer_cache[path]
-
-
-class FreshLoader(machinery.SourceFileLoader):
-    """Trusts a .pyc only if it was compiled well after the source was last edited.
-
-    Python compares modification times in whole seconds, and so takes an edit that follows a compilation within the
-    same second, and keeps the length, for no edit.
-    """
-
-    def get_code(self, fullname: str) -> types.CodeType | None:
-        source = self.get_filename(fullname)
-        compiled = util.cache_from_source(source)
-        with contextlib.suppress(OSError):
-            if os.stat(compiled).st_mtime - os.stat(source).st_mtime < 2:
-                os.unlink(compiled)
-        return super().get_code(fullname)
 
 
 def _stream(descriptor: int) -> io.TextIOWrapper:
@@ -578,7 +501,7 @@ def _bound_names(source: str) -> set[str]:
     """The names that running a block would bind in the page's namespace, its functions' `global` ones included."""
     try:
         tables = [symtable.symtable(source, "<block>", "exec")]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNREADABLE:
         return set()
     names = set()
     for table in tables:
@@ -624,20 +547,8 @@ def _is_plain(expression: str) -> bool:
     """Whether an expression only reads and reckons: no call that could change something or take for ever."""
     try:
         return all(isinstance(node, PLAIN) for node in ast.walk(ast.parse(expression.strip(), mode="eval")))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNREADABLE:
         return False
-
-
-@functools.cache
-def _free_names(expression: str) -> frozenset[str]:
-    """The names that an expression takes from its surroundings."""
-    try:
-        nodes = list(ast.walk(ast.parse(expression.strip(), mode="eval")))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
-    loaded = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return frozenset(loaded - stored - {node.arg for node in nodes if isinstance(node, ast.arg)})
 
 
 def main(arguments: list[str]) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from claims import cache as module
 from claims.cache import KEPT, Cache, environment_salt
-from claims.session import BlockResult, Code, Evaluation, Expression, Failure, Program, Result, Runner, Value
+from claims.results import BlockResult, Code, Evaluation, Expression, Failure, Program, Result, Value
+from claims.session import Runner
 
 PROGRAM = Program(
     "docs/heads.md",

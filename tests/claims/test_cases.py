@@ -7,7 +7,7 @@ import pytest
 
 from claims.check import check
 from claims.finding import SLUGS, show_all
-from claims.inputs import trace
+from claims.inputs.trace import trace
 from claims.project import Project
 from claims.report import summary
 from claims.session import Runner

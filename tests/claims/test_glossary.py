@@ -6,7 +6,7 @@ from claims import lexicon
 from claims.check import check
 from claims.glossary import GLOSSARY, load
 from claims.project import find
-from claims.render import fill, render
+from claims.site.render import fill, render
 
 TERMS = """
 ["key/value cache"]

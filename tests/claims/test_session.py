@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from claims.session import Code, Expression, Failure, Program, Result, Runner
+from claims.results import Code, Expression, Failure, Program, Result
+from claims.session import Runner
 
 PAGE = "docs/page.md"
 

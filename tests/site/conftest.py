@@ -15,7 +15,7 @@ import pytest
 from filelock import FileLock
 from playwright.sync_api import Browser, sync_playwright
 
-from claims import paper
+from claims.site import paper
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ["mkdocs.yml", "pyproject.toml", "constraints.txt", "docs", "snippets", "src"]

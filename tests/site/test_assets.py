@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from claims.figures import DARK, LIGHT
-from claims.fonts import FONT
+from claims.site.fonts import FONT
 
 ASSETS = Path(__file__).parents[2] / "docs" / "assets"
 STYLE = (ASSETS / "book.css").read_text("utf-8")

@@ -7,7 +7,7 @@ import pytest
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, expect
 
-from claims import fonts
+from claims.site import fonts
 
 RENDERED = ["data.claim", "pre.claims-output", "figure.claims-figure", "details.claims-ledger", "span.math"]
 

@@ -9,9 +9,9 @@ from bs4 import BeautifulSoup
 from nbclient import NotebookClient
 
 from claims import parse
-from claims.notebook import as_ipynb, notebook
 from claims.page import Page
 from claims.project import find
+from claims.site.notebook import as_ipynb, notebook
 
 ROOT = Path(__file__).parents[2]
 PROJECT = find(ROOT)

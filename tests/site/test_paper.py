@@ -10,8 +10,8 @@ from urllib.parse import unquote
 import pytest
 from bs4 import BeautifulSoup
 
-from claims import paper
-from claims.plain import Listing
+from claims.site import paper
+from claims.site.plain import Listing
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

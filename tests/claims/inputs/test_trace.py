@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from claims.check import check
-from claims.inputs import Answer, Moves, record, recorded, trace
+from claims.inputs.raising import literals
+from claims.inputs.trace import Answer, Moves, record, recorded, trace
 from claims.project import find
-from claims.raising import literals
 from claims.session import Runner
 
 SIZES = """\

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
-from claims.plain import Entry, Listing, read_listing
+from claims.site.plain import Entry, Listing, read_listing
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 OPTIONS = (
@@ -104,7 +104,7 @@ def assemble(site: Path, listing: Listing, folios: Mapping[str, int] | None = No
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
         f"<title>{escape(listing.title)}</title>",
         *(f'<link rel="stylesheet" href="{escape(style)}">' for style in styles),
-        f"<style>{files('claims').joinpath('paper.css').read_text('utf-8')}</style></head>",
+        f"<style>{files('claims.site').joinpath('paper.css').read_text('utf-8')}</style></head>",
         '<body dir="ltr" data-md-color-scheme="default" data-md-color-primary="custom" data-md-color-accent="custom">',
         _title_page(listing, online, edition),
         _contents(book, folios or {}),

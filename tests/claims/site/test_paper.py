@@ -9,9 +9,9 @@ import pytest
 from bs4 import BeautifulSoup
 from click.testing import CliRunner
 
-from claims import paper
 from claims.__main__ import main
-from claims.plain import Entry, Listing, listing, read_listing
+from claims.site import paper
+from claims.site.plain import Entry, Listing, listing, read_listing
 
 HEAD = '<head><link rel="stylesheet" href="{root}a.css"><title>x</title></head>'
 PAGES = {

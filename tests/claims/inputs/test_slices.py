@@ -2,7 +2,7 @@ import ast
 
 import pytest
 
-from claims.slices import RANDOM, Slicer
+from claims.inputs.slices import RANDOM, Slicer
 
 CODE = """\
 import math

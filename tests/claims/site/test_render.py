@@ -6,10 +6,10 @@ from bs4 import BeautifulSoup
 
 from claims.check import check
 from claims.gate import gate_for
-from claims.inputs import record, trace
+from claims.inputs.trace import record, trace
 from claims.project import find
-from claims.render import Rendered, fill, key, render
 from claims.session import Runner
+from claims.site.render import Rendered, fill, key, render
 
 EXTENSIONS = [
     "abbr",

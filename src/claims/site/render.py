@@ -19,12 +19,12 @@ from claims.agree import Disagreement, number_of
 from claims.equations import shown_tex
 from claims.facts import author_line
 from claims.finding import Finding
-from claims.generated import BIBLIOGRAPHY, LEDGER_PART, MARKERS, ledger, plain_text
 from claims.glossary import GLOSSARY, Term
 from claims.inline import Span
 from claims.page import Block, Citation, Claim, Equation
 from claims.report import Checked, Report
-from claims.session import BlockResult, Evaluation, Value
+from claims.results import BlockResult, Evaluation, Value
+from claims.site.generated import BIBLIOGRAPHY, LEDGER_PART, MARKERS, ledger, plain_text
 
 Edit = tuple[int, int, str]
 

@@ -1,8 +1,8 @@
 """Pages as plain Markdown, and the list of them."""
 
 from claims.check import check
-from claims.plain import Entry, as_markdown, listing
 from claims.project import find
+from claims.site.plain import Entry, as_markdown, listing
 
 PAGE = """\
 ---

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from claims.policy import with_policy
+from claims.site.policy import with_policy
 
 MODULE = re.compile(r'<script\b(?=[^>]*\btype="?module"?)[^>]*\bsrc="?(?P<src>[^">\s]+)"?[^>]*>\s*</script>\s*')
 IMPORT = re.compile(r'^import (?P<names>\{[^}]*\}) from "(?P<path>[^"]+)";$', re.M)

@@ -2,7 +2,7 @@ import pytest
 
 from claims.check import check
 from claims.project import find
-from claims.render import render
+from claims.site.render import render
 
 
 @pytest.mark.parametrize(("folder", "titles"), [("a/", ["A"]), ("b/", ["B"]), (".", ["Top"]), ("c/", [])])

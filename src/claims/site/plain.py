@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from claims.notebook import notebook
 from claims.report import Checked
+from claims.site.notebook import notebook
 
 LINE = re.compile(r"- \[(?P<title>.+)\]\((?P<address>[^()\s]+)\)(?:: (?P<description>.*))?")
 

@@ -1,14 +1,13 @@
 """The math font of a built site: STIX Two Math, cut down to the characters that its formulas use.
 
-`python -m claims.fonts SITE` (or `install`) reads the built pages of the folder SITE and writes `SITE/assets/fonts/`:
-the font as WOFF2 and its licence. It needs no hook of the engine that built the site.
+`install` reads the built pages of a folder and writes the font as WOFF2, with its licence, to `assets/fonts/` below it.
+It needs no hook of the engine that built the site.
 """
 
 from __future__ import annotations
 
 import io
 import re
-import sys
 import unicodedata
 from functools import lru_cache
 from html import unescape
@@ -40,7 +39,7 @@ def install(site: Path) -> Path | None:
     font, licence = site / FONT, site / LICENCE
     font.parent.mkdir(parents=True, exist_ok=True)
     font.write_bytes(subset(wanted))
-    licence.write_text(f"{_copyright()}\n\n{files('claims').joinpath('OFL.txt').read_text('utf-8')}", "utf-8")
+    licence.write_text(f"{_copyright()}\n\n{files('claims.site').joinpath('OFL.txt').read_text('utf-8')}", "utf-8")
     return font
 
 
@@ -105,9 +104,3 @@ def _italics(identifier: str) -> frozenset[str]:
     """The mathematical italics of one letter: two for a Greek letter with two shapes, none for a word or a digit."""
     plain = unicodedata.normalize("NFKC", identifier)
     return frozenset(italic for italic in _ITALICS if unicodedata.normalize("NFKC", italic) == plain)
-
-
-if __name__ == "__main__":
-    for folder in sys.argv[1:]:
-        target = install(Path(folder))
-        print(f"{target}: {target.stat().st_size:,} bytes" if target else f"{folder}: no page has a formula")

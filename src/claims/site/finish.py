@@ -14,10 +14,10 @@ from typing import Any
 
 import yaml
 
-from claims import fonts, policy
 from claims.gate import Gate
-from claims.generated import title
-from claims.plain import Entry, as_markdown, listing
+from claims.site import fonts, policy
+from claims.site.generated import title
+from claims.site.plain import Entry, as_markdown, listing
 
 
 class FinishError(ValueError):

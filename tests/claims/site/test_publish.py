@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from claims.publish import ABANDONED, begin, finish
+from claims.site.publish import ABANDONED, begin, finish
 
 MKDOCS = """
 site_name: Book

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from claims.rerun import Statement
+from claims.inputs.rerun import Statement
 
 Field = tuple[str, str, str]  # module, dataclass, field
 

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from claims.notebook import as_ipynb, as_percent, notebook
+from claims.site.notebook import as_ipynb, as_percent, notebook
 
 PAGE = """---
 description: words

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from claims.equations import shown_tex
-from claims.generated import MARKERS
 from claims.page import Block, Page
+from claims.site.generated import MARKERS
 
 SEEDS = {"numpy": "numpy.random.seed(0)", "torch": "torch.manual_seed(0)"}
 

@@ -12,7 +12,7 @@ from pybtex.database import Entry
 
 from claims.facts import Fact, author_line, link
 from claims.glossary import GLOSSARY, LINK
-from claims.inputs import Answer, recorded
+from claims.inputs.trace import Answer, recorded
 from claims.literal import plain
 from claims.page import Claim
 from claims.report import Checked, Report

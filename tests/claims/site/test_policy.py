@@ -3,7 +3,7 @@
 import base64
 from hashlib import sha256
 
-from claims.policy import install, policy, with_policy
+from claims.site.policy import install, policy, with_policy
 
 PAGE = (
     '<!doctype html><html><head><meta charset="utf-8"><title>é</title>'

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from fontTools.ttLib import TTFont
 
-from claims import fonts
 from claims.mathml import to_mathml
+from claims.site import fonts
 
 FORMULA = r"131{,}072 = \sqrt{x} + \left(\frac{a}{b}\right) \cdot \theta \epsilon \mathbb{R} \operatorname{diag}(h)"
 PAGE = f"<p>Text outside of math: ∮ Ж.</p>\n<p>{to_mathml(FORMULA, display=False)}</p>"

@@ -26,11 +26,12 @@ from typing import Any
 from claims.cache import Cache, environment_salt
 from claims.code import UNREADABLE, names_in
 from claims.finding import Finding
+from claims.inputs.rerun import digest
 from claims.page import Claim
 from claims.project import Project, ProjectError
 from claims.report import Checked, Report
-from claims.rerun import digest
-from claims.session import Code, Evaluation, Expression, Program, Runner, Value, brief
+from claims.results import Code, Evaluation, Expression, Program, Value, brief
+from claims.session import Runner
 
 NUMBERS = ("int", "fraction", "float", "decimal")
 PATIENCE = (8.0, 150.0)  # seconds of a processor for a page, to know all that moves a number, and to know anything
@@ -274,7 +275,7 @@ class _Tracing:
     def fields(self, name: str) -> _Fields:
         """The numeric fields of ``module:Class``. Raises ProjectError for a class that is not there."""
         module, _, kind = name.partition(":")
-        code = _code("from claims.dataclass_fields import numeric_fields\n", name)
+        code = _code("from claims.inputs.fields import numeric_fields\n", name)
         asked = Expression(f"numeric_fields({module!r}, {kind!r})", 1)
         result = self.runner.run(Program(f"inputs of {name}", (code,), (asked,)))
         value, failure = result.evaluations[0].value, result.evaluations[0].failure
@@ -315,7 +316,7 @@ class _Tracing:
             "patience": self.patience,
         }
         call = f"_claims_raising.trace({json.dumps(request)!r}, globals())"
-        block = _code(f"from claims import raising as _claims_raising\n_claims_moves = {call}\n", "inputs")
+        block = _code(f"from claims.inputs import raising as _claims_raising\n_claims_moves = {call}\n", "inputs")
         return Program(f"{page.path} with its inputs raised", (block,), (Expression("_claims_moves", 1),))
 
 

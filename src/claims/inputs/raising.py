@@ -1,4 +1,4 @@
-"""Raises each input of a page and sees which of its numbers move. This is the far side of `claims.inputs`.
+"""Raises each input of a page and sees which of its numbers move. This is the far side of `claims.inputs.trace`.
 
 The page runs once as it is, which tells what its statements cost, what random numbers they draw, and which fields of
 the watched dataclasses they read. Then it runs statement by statement; where an input stands, a copy of the process is
@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from claims.dataclass_fields import Field, Watched, raise_data, raise_field
-from claims.rerun import Notes, Rerun
-from claims.slices import Slicer
+from claims.inputs.fields import Field, Watched, raise_data, raise_field
+from claims.inputs.rerun import Notes, Rerun
+from claims.inputs.slices import Slicer
 
 FORK = 0.02  # seconds that a copy of the process takes by itself
 DATA = "recorded data"  # the name of what a page reads as JSON
@@ -58,7 +58,7 @@ class Outcome:
 
 
 def trace(request: str, namespace: dict[str, Any]) -> str:
-    """Run the page of a request (JSON, made by ``claims.inputs``) in a namespace.
+    """Run the page of a request (JSON, made by ``claims.inputs.trace``) in a namespace.
 
     The answer is JSON: ``inputs``, the names of what there is to raise, and for each expression an entry of ``moves``:
     the names that move it, with a null behind them if other inputs may and were not raised; or null alone where the

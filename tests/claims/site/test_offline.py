@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from claims.__main__ import main
-from claims.offline import OfflineError, bundle, install
+from claims.site.offline import OfflineError, bundle, install
 
 NODE = shutil.which("node")
 FILES = {

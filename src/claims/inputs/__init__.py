@@ -1,0 +1,1 @@
+"""Input sensitivity: raise each input of a page and see which of its numbers move."""
