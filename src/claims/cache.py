@@ -6,17 +6,16 @@ A cache that cannot be read or written is an empty one; nothing here raises.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import platform
 import sys
-import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from claims import whole_file
 from claims.results import Program, Result
 
 KEPT = 4  # entries for each page
@@ -68,7 +67,7 @@ class Cache:
         entry = json.dumps({"build": self.build, "files": files, "result": result.to_json()})
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._write(self._path(program, key), f"{_sha256(key, entry)}\n{entry}")
+            whole_file.write(self._path(program, key), f"{_sha256(key, entry)}\n{entry}".encode("ascii"))
             self._prune(program)
         except OSError:
             return False
@@ -108,21 +107,10 @@ class Cache:
             return False
         return max(stat.st_mtime, stat.st_ctime) >= moment - CLOCK_TICK
 
-    def _write(self, path: Path, text: str) -> None:
-        descriptor, temporary = tempfile.mkstemp(prefix=path.name[:17], suffix=".tmp", dir=self.folder)
-        try:
-            with open(descriptor, "w", encoding="ascii") as file:
-                file.write(text)
-            os.replace(temporary, path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-
     def _prune(self, program: Program) -> None:
         """Remove all but the newest entries of a page, and what a killed build left; others may be doing the same."""
         entries = sorted(self.folder.glob(f"{self._page(program)}-*.json"), key=_age)
-        abandoned = [path for path in self.folder.glob("*.tmp") if _age(path) > HOUR]
+        abandoned = [path for path in self.folder.glob(f"*{whole_file.UNFINISHED}") if _age(path) > HOUR]
         for path in entries[KEPT:] + abandoned:
             path.unlink(missing_ok=True)
 

@@ -6,15 +6,13 @@ finding stands. Each changed sentence is shown, because the words around a numbe
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from claims import whole_file
 from claims.agree import agree, decimal, number_of, rounded
 from claims.literal import NO_BREAK, LiteralError, read
 from claims.page import Claim
@@ -123,21 +121,7 @@ def apply(root: Path, repairs: Iterable[Repair]) -> None:
             start, end = change.place.column - 1, change.place.end_column - 1
             if at < len(rows) and rows[at][start:end] == change.old:
                 rows[at] = rows[at][:start] + change.new + rows[at][end:]
-        _replace(path, (mark + "".join(rows)).encode("utf-8"))
-
-
-def _replace(path: Path, data: bytes) -> None:
-    path = path.resolve()  # keep a link a link
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, path.stat().st_mode)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+        whole_file.write(path, (mark + "".join(rows)).encode("utf-8"))
 
 
 def _sentence(page: Checked, claim: Claim, new: str) -> str:

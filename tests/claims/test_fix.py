@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -134,10 +135,11 @@ def test_a_write_that_fails_leaves_the_file_whole(project, monkeypatch):
     root = project(a="[7](claim:6)\n")
 
     def fail(*_):
-        raise OSError(28, "No space left on device", "docs/a.md")
+        raise OSError(28, "No space left on device", "elsewhere")
 
-    monkeypatch.setattr(repairs.os, "replace", fail)
-    with pytest.raises(OSError):
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError) as raised:
         repairs.apply(root, [repairs.Repair(Place("docs/a.md", 1, 2, 3), "7", "6", "")])
+    assert raised.value.filename == str(root / "docs/a.md")
     assert (root / "docs/a.md").read_text() == "[7](claim:6)\n"
     assert [path.name for path in (root / "docs").iterdir()] == ["a.md"]

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from claims import whole_file
 from claims.cache import Cache, environment_salt
 from claims.code import UNREADABLE, names_in
 from claims.finding import Finding
@@ -140,7 +141,7 @@ def record(report: Report, found: Trace) -> None:
     text = re.sub(r"\[[^\[\]{}]*\]", lambda found: re.sub(r"\n *", " ", found[0]), text)  # a list is one line
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text + "\n", encoding="utf-8")
+        whole_file.write(path, f"{text}\n".encode())
     except OSError as error:
         raise ProjectError(f"{path}: {error.strerror}") from None
 

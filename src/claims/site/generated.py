@@ -140,7 +140,12 @@ def _to(path: str, here: str) -> str:
 
 def text(words: str) -> str:
     """Words that neither Markdown nor HTML shall read as mark-up."""
-    return escape(" ".join(words.split()), quote=False).translate(_MARKDOWN)
+    return unmarked(escape(" ".join(words.split()), quote=False))
+
+
+def unmarked(html: str) -> str:
+    """HTML on one line in which Markdown finds nothing to read."""
+    return html.translate(_MARKDOWN)
 
 
 def plain_text(markdown: str) -> str:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
+from claims import whole_file
 from claims.site.plain import Entry, Listing, read_listing
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -314,4 +315,4 @@ def _write(pypdf: Any, book: Any, listing: Listing, pdf: Path) -> None:
     writer.page_mode = "/UseOutlines"
     written = io.BytesIO()
     writer.write(written)
-    pdf.write_bytes(written.getvalue())
+    whole_file.write(pdf, written.getvalue())

@@ -24,11 +24,10 @@ from claims.inline import Span
 from claims.page import Block, Citation, Claim, Equation
 from claims.report import Checked, Report
 from claims.results import BlockResult, Evaluation, Value
-from claims.site.generated import BIBLIOGRAPHY, LEDGER_PART, MARKERS, ledger, plain_text
+from claims.site.generated import BIBLIOGRAPHY, LEDGER_PART, MARKERS, ledger, plain_text, unmarked
 
 Edit = tuple[int, int, str]
 
-_MARKDOWN = str.maketrans({char: f"&#{ord(char)};" for char in "\\`*_{}[]()|$!~^"} | {"\n": " "})
 _TITLE = re.compile(r"\s*#[ \t].*(?:\n|$)")
 _TOKEN = re.compile(r"<p>(CLAIMS[0-9a-f]{12}N\d+Z)</p>|(CLAIMS[0-9a-f]{12}N\d+Z)")
 
@@ -264,7 +263,7 @@ def _wrong(text: str, message: str) -> str:
 
 
 def _attribute(text: str) -> str:
-    return escape(text, quote=True).translate(_MARKDOWN)
+    return unmarked(escape(text, quote=True))
 
 
 def _quoted(text: str) -> str:

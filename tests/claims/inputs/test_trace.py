@@ -1,5 +1,6 @@
 import ast
 import json
+import os
 import subprocess
 import sys
 
@@ -7,8 +8,8 @@ import pytest
 
 from claims.check import check
 from claims.inputs.raising import literals
-from claims.inputs.trace import Answer, Moves, record, recorded, trace
-from claims.project import find
+from claims.inputs.trace import Answer, Moves, Trace, record, recorded, trace
+from claims.project import ProjectError, find
 from claims.session import Runner
 
 SIZES = """\
@@ -134,6 +135,20 @@ def test_what_was_recorded_is_read_until_the_page_or_its_files_change(traced):
     assert recorded(traced(PAGE.replace("context * 2", "context * 3"))[0]) == {}
     (report.project.root / report.project.moves).write_text("[")
     assert recorded(report) == {}
+
+
+def test_a_full_disk_leaves_the_last_record(traced, monkeypatch):
+    report, found = traced(PAGE)
+    record(report, found)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(ProjectError) as raised:
+        record(report, Trace())
+    path = report.project.root / report.project.moves
+    assert str(raised.value) == f"{path}: No space left on device" and recorded(report) == found.answers
 
 
 def test_what_was_recorded_of_other_inputs_does_not_count(traced, project):
