@@ -26,7 +26,7 @@ from decoder.ablate_run import Process, joined, run, save_atomically
 from decoder.ablate_toml import built_in_plans, find_plan, load_plan
 
 WORK = Path(".cache/ablate")
-CODE = ("config", "norms", "positions", "attention", "feedforward", "block", "model", "losses", "training",
+CODE = ("validate", "config", "norms", "positions", "attention", "feedforward", "block", "model", "losses", "training",
         "ablate_data", "ablate_run")  # fmt: skip
 
 

@@ -11,7 +11,7 @@ Korthikanti et al. 2022 (2205.05198, section 4.1); ZeRO stages, Rajbhandari et a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -28,8 +28,9 @@ from decoder.notation import (
     B, D, E, H, K, L, N, P, T, V, L_e, L_f, L_w, a, b_e, b_h, b_k, b_m, b_o, b_q, b_r, b_v, bits, c, d, e, g, h, k, m,
     m_e, m_s, n, n_b, n_e, n_f, p, q, q_1, q_h, r, s, u, v, w, x, y, z,
 )  # fmt: skip
-# isort: on
 
+# isort: on
+from decoder.validate import number, one_of, whole
 
 Pairs = Literal["causal", "halved", "all"]
 Layout = Literal["12-byte", "16-byte"]
@@ -147,9 +148,9 @@ def count(name: str, config: Config, **sizes: int) -> int:
 
     Raises ValueError for a name that ``FORMULAS`` lacks, or a size that is missing or not a whole number from 1.
     """
-    _known("formula", name, FORMULAS)
+    one_of("formula", name, FORMULAS)
     for size, value in sizes.items():
-        _whole(size, value)
+        whole(size, value)
     missing = [str(size) for size in CALLERS if size in FORMULAS[name].free_symbols and size.name not in sizes]
     if missing:
         raise ValueError(f"{name} needs {', '.join(missing)}")
@@ -158,23 +159,13 @@ def count(name: str, config: Config, **sizes: int) -> int:
 
 def latex(name: str, config: Config | None = None) -> str:
     """One formula, displayed: for every decoder, or as ``config`` needs it (choices decided, sizes as letters)."""
-    _known("formula", name, FORMULAS)
+    one_of("formula", name, FORMULAS)
     return faces.latex(FORMULAS[name] if config is None else specialise(FORMULAS[name], config), MEANING)
 
 
 def javascript() -> str:
     """The text of an ES module with every formula, exact (BigInt), for the calculator."""
     return faces.javascript_module(FORMULAS, MEANING)
-
-
-def _whole(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} must be a whole number from 1, got {value!r}")
-
-
-def _known(name: str, value: object, known: Collection[object]) -> None:
-    if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
 
 
 def bytes_text(number: int) -> str:
@@ -285,9 +276,9 @@ def kv_cache(config: Config, tokens: int = 1, batch: int = 1, dtype: str = "bf16
 
     Raises ValueError for an unknown dtype, or for counts that are not whole numbers from 1.
     """
-    _known("dtype", dtype, BITS)
-    _whole("tokens", tokens)
-    _whole("batch", batch)
+    one_of("dtype", dtype, BITS)
+    whole("tokens", tokens)
+    whole("batch", batch)
     known = values(config) | {"T": tokens, "B": batch, "bits": BITS[dtype]}
     full = _evaluator("cache_bytes_full_layer")(known)
     windowed = _evaluator("cache_bytes_windowed_layer")(known)
@@ -304,7 +295,7 @@ def paged_window(window: int, context: int, batched_tokens: int, block: int = 16
     one block more because the window need not start at a block's edge.
     """
     for name, value in (("window", window), ("context", context), ("batched_tokens", batched_tokens), ("block", block)):
-        _whole(name, value)
+        whole(name, value)
     return (-(-min(window - 1 + batched_tokens, context) // block) + 1) * block
 
 
@@ -359,10 +350,10 @@ def flops(config: Config, tokens: int = 1, batch: int = 1, pairs: Pairs = "causa
     ``pairs`` names the convention for attention: ``causal`` counts the visible (query, key) pairs exactly,
     T(T+1)/2 or fewer in a window; ``halved`` takes T*T/2; ``all`` counts T*T, masked or not.
     """
-    _known("pairs", pairs, get_args(Pairs))
+    one_of("pairs", pairs, get_args(Pairs))
     sizes = {"T": tokens, "B": batch}
-    _whole("tokens", tokens)
-    _whole("batch", batch)
+    whole("tokens", tokens)
+    whole("batch", batch)
     known = values(config) | sizes
     names = ("forward_per_token_weights", "attention_per_token_per_key", "forward_weights", f"attention_{pairs}")
     return Flops(config, tokens, batch, pairs, *(_evaluator(name)(known) for name in names))
@@ -394,7 +385,7 @@ class Weights(Result):
 
 def weights(config: Config, dtype: str = "bf16") -> Weights:
     """Bytes of all parameters stored as ``dtype``."""
-    _known("dtype", dtype, BITS)
+    one_of("dtype", dtype, BITS)
     return Weights(config, dtype, count("weight_bytes", config, bits=BITS[dtype]))
 
 
@@ -445,9 +436,9 @@ def training_memory(config: Config, layout: Layout = "16-byte", zero: int = 0, d
 
     ``zero`` is the ZeRO stage: 1 divides the optimizer's state, 2 the gradients too, 3 the weights too.
     """
-    _known("layout", layout, LAYOUTS)
-    _known("zero", zero, ZERO)
-    _whole("devices", devices)
+    one_of("layout", layout, LAYOUTS)
+    one_of("zero", zero, ZERO)
+    whole("devices", devices)
     total = parameters(config).total
     parts = {part: -(-total * each // (devices if part in ZERO[zero] else 1)) for part, each in LAYOUTS[layout].items()}
     return TrainingMemory(layout, zero, devices, **parts)
@@ -485,7 +476,7 @@ def activations(
 
     ``scores_kept`` adds the H*T*T softmax output of attention that is not fused.
     """
-    _known("dtype", dtype, BITS)
+    one_of("dtype", dtype, BITS)
     sizes = {"T": tokens, "B": batch}
     scores = count("score_activations", config, **sizes) if scores_kept else 0
     dense = count("block_activations", config, **sizes) + scores
@@ -537,8 +528,8 @@ def intensity(
     ``decode`` adds one token to each of ``batch`` sequences, which then sees ``tokens`` keys, itself included;
     ``prefill`` runs ``batch`` prompts of ``tokens`` and writes their cache.
     """
-    _known("phase", phase, get_args(Phase))
-    _known("dtype", dtype, BITS)
+    one_of("phase", phase, get_args(Phase))
+    one_of("dtype", dtype, BITS)
     cached = kv_cache(config, tokens, batch, cache_dtype)
     sizes = {"T": tokens, "B": batch, "bits": BITS[dtype]}
     weight_bytes = count(f"{phase}_weight_bytes", config, **sizes)
@@ -575,6 +566,5 @@ class TimeBound:
 def time_bound(step: Intensity, flop_rate: float, bandwidth: float) -> TimeBound:
     """Bound a step's time by ``flop_rate`` (FLOPs a second) and ``bandwidth`` (bytes a second)."""
     for name, rate in (("flop_rate", flop_rate), ("bandwidth", bandwidth)):
-        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < float("inf"):
-            raise ValueError(f"{name} must be a finite number above 0, got {rate!r}")
+        number(name, rate)
     return TimeBound(step.flops / flop_rate, step.bytes / bandwidth)

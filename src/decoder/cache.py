@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from decoder.config import Config
+from decoder.validate import whole
 
 
 class LayerCache:
@@ -84,10 +85,7 @@ class KVCache:
 
     def __init__(self, config: Config, capacity: int | None = None) -> None:
         capacity = config.context if capacity is None else capacity
-        if isinstance(capacity, bool) or not isinstance(capacity, int) or not 1 <= capacity <= config.context:
-            raise ValueError(
-                f"capacity must be a whole number from 1 to the context {config.context}, got {capacity!r}"
-            )
+        whole("capacity", capacity, most=config.context)
         self.config, self.capacity = config, capacity
         self.padding: Tensor | None = None  # left padding of each row, (B, 1); None where there is none
         self.layers = [

@@ -8,9 +8,10 @@ Notation: B batch, T tokens, d width, L layers, H heads, K kv_heads, h head_widt
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
+
+from decoder.validate import number, one_of, whole
 
 Norm = Literal["rms", "layer"]
 NormScale = Literal["weight", "one_plus_weight", "none"]
@@ -22,26 +23,6 @@ Activation = Literal["gelu", "gelu_tanh", "relu", "relu2", "silu", "identity"]
 BlockKind = Literal["serial", "parallel"]
 Scores = Literal["softmax", "sigmoid"]
 RopeScalingKind = Literal["linear", "ntk", "dynamic", "yarn", "llama3", "longrope"]
-
-
-def _whole(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{name} must be a whole number, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
-
-
-def _number(name: str, value: object, above: float = 0.0) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{name} must be a number, got {value!r}")
-    if not math.isfinite(value) or value <= above:
-        raise ValueError(f"{name} must be finite and above {above:g}, got {value!r}")
-
-
-def _choice(name: str, value: object, kind: object) -> None:
-    known = get_args(kind)
-    if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
 
 
 def _layer_numbers(name: str, value: object, layers: int) -> None:
@@ -75,17 +56,17 @@ class RopeScaling:
     long_factors: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        _choice("rope_scaling.kind", self.kind, RopeScalingKind)
-        _number("rope_scaling.factor", self.factor)
-        _whole("rope_scaling.original_context", self.original_context, 2 if self.kind == "longrope" else 1)
+        one_of("rope_scaling.kind", self.kind, get_args(RopeScalingKind))
+        number("rope_scaling.factor", self.factor)
+        whole("rope_scaling.original_context", self.original_context, 2 if self.kind == "longrope" else 1)
         for name in ("beta_fast", "beta_slow", "low_frequency", "high_frequency"):
-            _number(f"rope_scaling.{name}", getattr(self, name))
+            number(f"rope_scaling.{name}", getattr(self, name))
         for name in ("attention_factor", "mscale", "mscale_all_dim"):
             if getattr(self, name) is not None:
-                _number(f"rope_scaling.{name}", getattr(self, name))
+                number(f"rope_scaling.{name}", getattr(self, name))
         for name in ("short_factors", "long_factors"):
             for i, value in enumerate(getattr(self, name)):
-                _number(f"rope_scaling.{name}[{i}]", value)
+                number(f"rope_scaling.{name}[{i}]", value)
         if self.kind == "llama3" and self.high_frequency <= self.low_frequency:
             raise ValueError(
                 "rope_scaling.high_frequency must be above rope_scaling.low_frequency, "
@@ -112,7 +93,7 @@ class LatentAttention:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name != "query_rank" or value is not None:
-                _whole(f"latent.{field.name}", value, 1)
+                whole(f"latent.{field.name}", value)
 
 
 @dataclass(frozen=True)
@@ -137,23 +118,23 @@ class Experts:
     group_best: int = 1  # a group ranks by the sum of this many of its best scores
 
     def __post_init__(self) -> None:
-        _whole("experts.count", self.count, 1)
-        _whole("experts.per_token", self.per_token, 1)
-        _whole("experts.hidden", self.hidden, 1)
-        _whole("experts.shared", self.shared, 0)
+        whole("experts.count", self.count)
+        whole("experts.per_token", self.per_token)
+        whole("experts.hidden", self.hidden)
+        whole("experts.shared", self.shared, 0)
         if self.per_token > self.count:
             raise ValueError(f"experts.per_token must be at most experts.count {self.count}, got {self.per_token}")
-        _choice("experts.scores", self.scores, Scores)
-        _number("experts.routed_scale", self.routed_scale)
+        one_of("experts.scores", self.scores, get_args(Scores))
+        number("experts.routed_scale", self.routed_scale)
         self._check_groups()
         if self.shared_hidden is None:
             object.__setattr__(self, "shared_hidden", self.shared * self.hidden)
-        _whole("experts.shared_hidden", self.shared_hidden, 1 if self.shared else 0)
+        whole("experts.shared_hidden", self.shared_hidden, 1 if self.shared else 0)
 
     def _check_groups(self) -> None:
-        _whole("experts.groups", self.groups, 1)
-        _whole("experts.groups_per_token", self.groups_per_token, 1)
-        _whole("experts.group_best", self.group_best, 1)
+        whole("experts.groups", self.groups)
+        whole("experts.groups_per_token", self.groups_per_token)
+        whole("experts.group_best", self.group_best)
         if self.count % self.groups:
             raise ValueError(f"experts.groups must divide experts.count {self.count}, got {self.groups}")
         if self.groups_per_token > self.groups:
@@ -239,26 +220,26 @@ class Config:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_derived", [name for name in DERIVED if getattr(self, name) is None])
         for name in ("vocab", "width", "layers", "heads", "kv_heads", "hidden", "context"):
-            _whole(name, getattr(self, name), 1)
+            whole(name, getattr(self, name))
         if self.head_width is None:
             if self.width % self.heads:
                 raise ValueError(
                     f"width must be divisible by heads when head_width is not given, got {self.width} and {self.heads}"
                 )
             object.__setattr__(self, "head_width", self.width // self.heads)
-        _whole("head_width", self.head_width, 1)
+        whole("head_width", self.head_width)
         if self.heads % self.kv_heads:
             raise ValueError(f"heads must be divisible by kv_heads, got {self.heads} and {self.kv_heads}")
         for name, kind in (
             ("norm", Norm), ("norm_scale", NormScale), ("norm_placement", NormPlacement), ("qk_norm", QKNorm),
             ("positions", Positions), ("rope_pairing", Pairing), ("activation", Activation), ("block", BlockKind),
         ):  # fmt: skip
-            _choice(name, getattr(self, name), kind)
+            one_of(name, getattr(self, name), get_args(kind))
         for name in ("norm_eps", "rope_base", "residual_scale", "embedding_scale", "logit_scale"):
-            _number(name, getattr(self, name))
+            number(name, getattr(self, name))
         for name in ("rope_base_windowed", "attention_scale", "attention_softcap", "logit_softcap"):
             if getattr(self, name) is not None:
-                _number(name, getattr(self, name))
+                number(name, getattr(self, name))
         for name in (
             "norm_bias", "final_norm", "embedding_norm", "sinks", "gated", "hidden_bias", "tied", "head_bias",
         ):  # fmt: skip
@@ -275,7 +256,7 @@ class Config:
     def _check_positions(self) -> None:
         if self.rotary_width is None:
             object.__setattr__(self, "rotary_width", self.latent.rope_width if self.latent else self.head_width)
-        _whole("rotary_width", self.rotary_width, 1)
+        whole("rotary_width", self.rotary_width)
         if self.positions == "rotary":
             limit = self.latent.rope_width if self.latent else self.head_width
             if self.rotary_width % 2 or self.rotary_width > limit:
@@ -298,14 +279,14 @@ class Config:
         _layer_numbers("no_rope_layers", self.no_rope_layers, self.layers)
         if self.position_rows is None:
             object.__setattr__(self, "position_rows", self.context)
-        _whole("position_rows", self.position_rows, self.context)
+        whole("position_rows", self.position_rows, self.context)
 
     def _check_attention(self) -> None:
         bias = self.attention_bias
         if not isinstance(bias, str) or bias != "".join(c for c in "qkvo" if c in bias):
             raise ValueError(f"attention_bias must be letters of 'qkvo' in that order, got {bias!r}")
         if self.window is not None:
-            _whole("window", self.window, 1)
+            whole("window", self.window)
             if self.windowed_layers is None:
                 object.__setattr__(self, "windowed_layers", tuple(range(self.layers)))
             _layer_numbers("windowed_layers", self.windowed_layers, self.layers)
@@ -322,7 +303,7 @@ class Config:
         if self.norm_bias and (self.norm != "layer" or self.norm_scale == "none"):
             raise ValueError("norm_bias belongs to a LayerNorm with a scale")
         if self.embedding_width is not None:
-            _whole("embedding_width", self.embedding_width, 1)
+            whole("embedding_width", self.embedding_width)
         if self.experts is not None:
             _layer_numbers("experts.dense_layers", self.experts.dense_layers, self.layers)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,6 +11,7 @@ from torch import Tensor
 from decoder.cache import KVCache
 from decoder.config import Config
 from decoder.model import Decoder, check_ids, left_padding
+from decoder.validate import number, whole
 
 
 # --8<-- [start:generate]
@@ -113,16 +113,9 @@ def _grown(attention_mask: Tensor | None, ids: Tensor) -> Tensor | None:
 
 
 def _check_arguments(config: Config, new_tokens: int, temperature: float, top_k: int | None, eos: int | None) -> None:
-    for name, value, low, high in (
-        ("new_tokens", new_tokens, 0, None),
-        ("top_k", top_k, 1, config.vocab),
-        ("eos", eos, 0, config.vocab - 1),
-    ):
-        if value is None and name != "new_tokens":
-            continue
-        bounds = f"of at least {low}" if high is None else f"from {low} to {high}"
-        if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
-            raise ValueError(f"{name} must be a whole number {bounds}, got {value!r}")
-    number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
-    if not number or not math.isfinite(temperature) or temperature < 0:
-        raise ValueError(f"temperature must be a finite number of at least 0, got {temperature!r}")
+    whole("new_tokens", new_tokens, least=0)
+    if top_k is not None:
+        whole("top_k", top_k, most=config.vocab)
+    if eos is not None:
+        whole("eos", eos, least=0, most=config.vocab - 1)
+    number("temperature", temperature, or_zero=True)

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 MODULES = (
-    "config", "norms", "positions", "cache", "attention", "feedforward", "block", "model", "generate", "losses",
-    "training", "check",
+    "validate", "config", "norms", "positions", "cache", "attention", "feedforward", "block", "model", "generate",
+    "losses", "training", "check",
 )  # fmt: skip
 
 SECTION = re.compile(r"\s*# --8<-- \[(?:start|end):")  # marks a stretch that a page of the book shows

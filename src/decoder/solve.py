@@ -14,6 +14,7 @@ from typing import Literal
 
 from decoder.budget import count, parameters
 from decoder.config import Config
+from decoder.validate import one_of, whole
 
 WIDEST = 1_000_000
 DEEPEST = 10_000
@@ -50,7 +51,7 @@ def depth_for(config: Config, total: int) -> Sized:
     Layers are equal, so the count is linear in depth and one division finds it; the exact count then decides between
     the neighbours. Raises ValueError where one layer is already too much, or layers differ from each other.
     """
-    _whole("total", total, 1)
+    whole("total", total)
     if config.windowed_layers not in ((), tuple(range(config.layers))) or config.no_rope_layers:
         raise ValueError("depth_for needs layers that are all alike, got windowed_layers or no_rope_layers")
     if config.experts is not None and config.experts.dense_layers:
@@ -82,12 +83,11 @@ def width_for(
     by default that of ``config``; hidden is rounded to a multiple of ``hidden_multiple``. Raises ValueError where no
     width reaches the total.
     """
-    _whole("total", total, 1)
-    _whole("hidden_multiple", hidden_multiple, 1)
+    whole("total", total)
+    whole("hidden_multiple", hidden_multiple)
     if config.latent is not None or config.experts is not None or config.embedding_width is not None:
         raise ValueError("width_for sizes decoders without latent attention, experts and a narrower embedding")
-    if keep not in ("head_width", "heads"):
-        raise ValueError(f"keep must be 'head_width' or 'heads', got {keep!r}")
+    one_of("keep", keep, ("head_width", "heads"))
     ratio = Fraction(config.hidden, config.width) if ffn_ratio is None else Fraction(ffn_ratio)
     if ratio <= 0:
         raise ValueError(f"ffn_ratio must be above 0, got {ffn_ratio!r}")
@@ -122,7 +122,7 @@ def continuous_width(
     Query heads fill the width, kv_heads are ``kv_share`` of the heads and hidden is ``ffn_ratio`` times the width, by
     default as in ``config``. The count is then quadratic in the width, and three exact counts determine it.
     """
-    _whole("total", total, 1)
+    whole("total", total)
     ratio = Fraction(config.hidden, config.width) if ffn_ratio is None else Fraction(ffn_ratio)
     share = Fraction(config.kv_heads, config.heads) if kv_share is None else Fraction(kv_share)
     unit = math.lcm(ratio.denominator, share.denominator)
@@ -146,15 +146,15 @@ def continuous_width(
 
 def valid_kv_heads(heads: int) -> tuple[int, ...]:
     """Every K that H query heads can share: the divisors of H, from 1 (multi-query) to H (multi-head)."""
-    _whole("heads", heads, 1)
+    whole("heads", heads)
     small = [kv for kv in range(1, math.isqrt(heads) + 1) if heads % kv == 0]
     return tuple(sorted({*small, *(heads // kv for kv in small)}))
 
 
 def padded_vocab(entries: int, multiple: int = 64) -> int:
     """Rows of the embedding when a vocabulary of ``entries`` is padded to a multiple that the hardware likes."""
-    _whole("entries", entries, 1)
-    _whole("multiple", multiple, 1)
+    whole("entries", entries)
+    whole("multiple", multiple)
     return -(-entries // multiple) * multiple
 
 
@@ -181,9 +181,8 @@ def matched_hidden(
     leaves nothing.
     """
     for name, value in (("width", width), ("plain_hidden", plain_hidden), ("multiple", multiple)):
-        _whole(name, value, 1)
-    if rounding not in ("nearest", "up", "down"):
-        raise ValueError(f"rounding must be 'nearest', 'up' or 'down', got {rounding!r}")
+        whole(name, value)
+    one_of("rounding", rounding, ("nearest", "up", "down"))
     exact = Fraction(2 * plain_hidden, 3)
     steps = {"nearest": (exact / multiple + Fraction(1, 2)).__floor__(), "up": math.ceil(exact / multiple)}
     hidden = multiple * steps.get(rounding, math.floor(exact / multiple))
@@ -208,8 +207,3 @@ def _last_below(holds: Callable[[int], bool], most: int) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if holds(middle) else (low, middle - 1)
     return low
-
-
-def _whole(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be a whole number from {least}, got {value!r}")

@@ -157,7 +157,7 @@ def test_the_ring_says_which_tokens_it_returns():
 
 def test_refusals(small, build):
     model = build(small)
-    with pytest.raises(ValueError, match=r"^capacity must be a whole number from 1 to the context 24, got 25$"):
+    with pytest.raises(ValueError, match=r"^capacity must be a whole number from 1 to 24, got 25$"):
         KVCache(small, 25)
     cache = KVCache(small, 6)
     model(torch.randint(31, (2, 5)), cache)

@@ -19,15 +19,15 @@ def test_the_defaults_are_the_books_design():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"hidden": 0}, "hidden must be at least 1, got 0"),
-        ({"layers": True}, "layers must be a whole number, got True"),
-        ({"width": 7.5}, "width must be a whole number, got 7.5"),
+        ({"hidden": 0}, "hidden must be a whole number from 1, got 0"),
+        ({"layers": True}, "layers must be a whole number from 1, got True"),
+        ({"width": 7.5}, "width must be a whole number from 1, got 7.5"),
         ({"heads": 5, "kv_heads": 5}, "width must be divisible by heads when head_width is not given, got 768 and 5"),
         ({"kv_heads": 5}, "heads must be divisible by kv_heads, got 12 and 5"),
-        ({"kv_heads": 0}, "kv_heads must be at least 1, got 0"),
+        ({"kv_heads": 0}, "kv_heads must be a whole number from 1, got 0"),
         ({"head_width": 3}, "rotary_width must be even and at most 3, the width of a rotated head, got 3"),
-        ({"rope_base": 0}, "rope_base must be finite and above 0, got 0"),
-        ({"norm_eps": float("nan")}, "norm_eps must be finite and above 0, got nan"),
+        ({"rope_base": 0}, "rope_base must be a finite number above 0, got 0"),
+        ({"norm_eps": float("nan")}, "norm_eps must be a finite number above 0, got nan"),
         ({"norm": "batch"}, "norm must be one of 'rms', 'layer', got 'batch'"),
         ({"attention_bias": "kq"}, "attention_bias must be letters of 'qkvo' in that order, got 'kq'"),
         ({"windowed_layers": (1,)}, "windowed_layers needs a window, got (1,) and window None"),
@@ -51,14 +51,14 @@ def test_derived_fields():
 def test_latent_and_experts_sizes_are_checked():
     with pytest.raises(ValueError, match=r"experts.per_token must be at most experts.count 4, got 5"):
         Experts(count=4, per_token=5, hidden=8)
-    with pytest.raises(ValueError, match=r"latent.kv_rank must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"latent.kv_rank must be a whole number from 1, got 0"):
         LatentAttention(kv_rank=0, rope_width=2, nope_width=4, value_width=4)
 
 
 def test_scaling_is_checked():
     with pytest.raises(ValueError, match=r"rope_scaling.kind must be one of .* got 'abf'"):
         RopeScaling("abf")
-    with pytest.raises(ValueError, match=r"^rope_scaling.original_context must be at least 2, got 1$"):
+    with pytest.raises(ValueError, match=r"^rope_scaling.original_context must be a whole number from 2, got 1$"):
         RopeScaling("longrope", original_context=1, short_factors=(1.0,), long_factors=(2.0,))
     with pytest.raises(ValueError, match=r"^rope_base must be above 1 for rope_scaling.kind 'yarn', got 1.0$"):
         Config(rope_base=1.0, rope_scaling=RopeScaling("yarn", 2.0))

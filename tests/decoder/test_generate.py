@@ -111,12 +111,12 @@ def test_it_runs_in_evaluation_mode_without_gradients(small, build):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"new_tokens": -1}, "new_tokens must be a whole number of at least 0, got -1"),
-        ({"new_tokens": 1.0}, "new_tokens must be a whole number of at least 0, got 1.0"),
-        ({"new_tokens": True}, "new_tokens must be a whole number of at least 0, got True"),
-        ({"temperature": -0.1}, "temperature must be a finite number of at least 0, got -0.1"),
-        ({"temperature": float("nan")}, "temperature must be a finite number of at least 0, got nan"),
-        ({"temperature": True}, "temperature must be a finite number of at least 0, got True"),
+        ({"new_tokens": -1}, "new_tokens must be a whole number from 0, got -1"),
+        ({"new_tokens": 1.0}, "new_tokens must be a whole number from 0, got 1.0"),
+        ({"new_tokens": True}, "new_tokens must be a whole number from 0, got True"),
+        ({"temperature": -0.1}, "temperature must be a finite number from 0, got -0.1"),
+        ({"temperature": float("nan")}, "temperature must be a finite number from 0, got nan"),
+        ({"temperature": True}, "temperature must be a finite number from 0, got True"),
         ({"eos": True}, "eos must be a whole number from 0 to 30, got True"),
         ({"eos": 31}, "eos must be a whole number from 0 to 30, got 31"),
         ({"top_k": 0}, "top_k must be a whole number from 1 to 31, got 0"),

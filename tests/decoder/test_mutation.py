@@ -69,5 +69,5 @@ def test_the_decoder_is_built_from_its_edited_text():
 
 
 def test_a_module_that_there_is_not_is_refused():
-    with pytest.raises(ValueError, match=r"module must be one of config, norms, .*, got 'attentoin'"):
+    with pytest.raises(ValueError, match=r"module must be one of validate, config, norms, .*, got 'attentoin'"):
         edited_decoder("attentoin")

@@ -141,7 +141,7 @@ ALIKE = "depth_for needs layers that are all alike"
         (lambda: depth_for(BOOK.replace(no_rope_layers=(1,)), TOTAL), ALIKE),
         (lambda: depth_for(BOOK.replace(experts=Experts(4, 2, 64, dense_layers=(0,))), TOTAL), ALIKE),
         (lambda: width_for(BOOK, 1000), "total must be at least"),
-        (lambda: width_for(BOOK, TOTAL, keep="kv"), "keep must be 'head_width' or 'heads', got 'kv'"),
+        (lambda: width_for(BOOK, TOTAL, keep="kv"), "keep must be one of 'head_width', 'heads', got 'kv'"),
         (lambda: width_for(BOOK, TOTAL, ffn_ratio=-1), "ffn_ratio must be above 0, got -1"),
         (lambda: width_for(BOOK, TOTAL, hidden_multiple=0), "hidden_multiple must be a whole number from 1, got 0"),
         (
@@ -149,7 +149,7 @@ ALIKE = "depth_for needs layers that are all alike"
             "width_for sizes decoders without latent attention",
         ),
         (lambda: valid_kv_heads(0), "heads must be a whole number from 1, got 0"),
-        (lambda: matched_hidden(8, 8, rounding="even"), "rounding must be 'nearest', 'up' or 'down', got 'even'"),
+        (lambda: matched_hidden(8, 8, rounding="even"), "rounding must be one of 'nearest', 'up', 'down', got 'even'"),
         (lambda: padded_vocab(10, 0), "multiple must be a whole number from 1, got 0"),
         (lambda: matched_hidden(8, True), "plain_hidden must be a whole number from 1, got True"),
     ],

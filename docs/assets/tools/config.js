@@ -2,7 +2,7 @@
 // numbers are BigInts, other numbers are numbers, a tuple is an array.
 
 import { CHOICES, CONFIG, NORMS_PER_LAYER, PARTS } from "../generated/tables.js";
-import { float, general, repr } from "./python.js";
+import { float, repr } from "./python.js";
 
 export class ValueError extends Error {}
 
@@ -14,14 +14,14 @@ const given = (value) => value !== null && value !== undefined;
 const shown = (value) => (typeof value === "number" ? float(value) : String(value));
 
 function whole(name, value, least) {
-  if (typeof value !== "bigint") refuse(`${name} must be a whole number, got ${repr(value)}`);
-  if (value < least) refuse(`${name} must be at least ${least}, got ${value}`);
+  if (typeof value !== "bigint" || value < least) {
+    refuse(`${name} must be a whole number from ${least}, got ${repr(value)}`);
+  }
 }
 
-function number(name, value, above = 0) {
-  if (!isNumber(value)) refuse(`${name} must be a number, got ${repr(value)}`);
-  if (!Number.isFinite(Number(value)) || value <= above) {
-    refuse(`${name} must be finite and above ${general(above)}, got ${repr(value)}`);
+function number(name, value) {
+  if (!isNumber(value) || !Number.isFinite(Number(value)) || value <= 0) {
+    refuse(`${name} must be a finite number above 0, got ${repr(value)}`);
   }
 }
 

@@ -25,6 +25,7 @@ from decoder.losses import language_model_loss
 from decoder.model import Decoder
 from decoder.norms import make_norm
 from decoder.positions import layer_rotation
+from decoder.validate import whole
 
 
 class ParallelHeads(Decoder):
@@ -104,8 +105,7 @@ def multi_token_loss(scores: Sequence[Tensor], ids: Tensor, weight: float) -> Te
 
 
 def _checked(config: Config, targets: int) -> Config:
-    if isinstance(targets, bool) or not isinstance(targets, int) or targets < 2:
-        raise ValueError(f"targets must be a whole number of at least 2, got {targets!r}")
+    whole("targets", targets, least=2)
     for name, plain in (("window", None), ("block", "serial"), ("logit_softcap", None), ("logit_scale", 1.0)):
         if getattr(config, name) != plain:
             raise ValueError(f"{name} must be {plain!r} for multi-token prediction, got {getattr(config, name)!r}")

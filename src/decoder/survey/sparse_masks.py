@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from decoder.validate import whole
+
 
 def offsets(tokens: int) -> Tensor:
     """How far key j stands before query i: i - j, (T, T)."""
@@ -26,20 +28,21 @@ def full(tokens: int) -> Tensor:
 
 def sliding(tokens: int, window: int) -> Tensor:
     """The last ``window`` tokens, the token itself among them (Mistral 7B, 2310.06825)."""
-    _at_least_one(window=window)
+    whole("window", window)
     return full(tokens) & (offsets(tokens) < window)
 
 
 def chunked(tokens: int, chunk: int) -> Tensor:
     """The tokens before in the same block of ``chunk`` (Llama 4's local layers). The view starts anew at each block."""
-    _at_least_one(chunk=chunk)
+    whole("chunk", chunk)
     blocks = torch.arange(tokens) // chunk
     return full(tokens) & (blocks[:, None] == blocks[None])
 
 
 def dilated(tokens: int, window: int, step: int) -> Tensor:
     """``window`` keys, each ``step`` tokens before the last (Longformer, 2004.05150, section 3.1)."""
-    _at_least_one(window=window, step=step)
+    whole("window", window)
+    whole("step", step)
     return sliding(tokens, (window - 1) * step + 1) & (offsets(tokens) % step == 0)
 
 
@@ -49,7 +52,7 @@ def global_and_local(tokens: int, window: int, global_tokens: Sequence[int], cau
     ``causal`` is the decoder's form, where nothing sees what comes later. Without it the window reaches
     ``window - 1`` tokens to each side, as in an encoder.
     """
-    _at_least_one(window=window)
+    whole("window", window)
     chosen = torch.zeros(tokens, dtype=torch.bool)
     chosen[list(global_tokens)] = True
     seen = (offsets(tokens).abs() < window) | chosen[:, None] | chosen[None]
@@ -64,7 +67,8 @@ def big_bird(
     A query's block sees ``window`` blocks (itself and those before, without ``causal`` as many on each side), the
     first ``global_blocks``, and ``random_blocks`` of those it may see and does not yet. Global blocks see all blocks.
     """
-    _at_least_one(block=block, window=window)
+    whole("block", block)
+    whole("window", window)
     blocks = -(-tokens // block)
     seen = global_and_local(blocks, window, range(min(global_blocks, blocks)), causal)
     allowed = full(blocks) if causal else torch.ones(blocks, blocks, dtype=torch.bool)
@@ -89,9 +93,3 @@ def reach(masks: Sequence[Tensor]) -> Tensor:
         step = (mask | torch.eye(tokens, dtype=torch.bool)).double()
         reached = step @ reached.double() > 0
     return reached
-
-
-def _at_least_one(**sizes: int) -> None:
-    for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1, got {size!r}")

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from decoder.model import Decoder
+from decoder.validate import whole
 
 Predictor = Callable[[Tensor], Tensor]  # ids (T,) -> probabilities of the next token after each, (T, V)
 
@@ -67,8 +68,7 @@ def speculate(
     generator: torch.Generator | None = None,
 ) -> Speculation:
     """Continue ``ids`` (T,) by at least ``new_tokens``, and at most ``drafted_tokens`` more, with the target's law."""
-    if drafted_tokens < 1:
-        raise ValueError(f"drafted_tokens must be at least 1, got {drafted_tokens}")
+    whole("drafted_tokens", drafted_tokens)
     start, passes, judged, kept = len(ids), 0, 0, 0
     while len(ids) < start + new_tokens:
         longer, beliefs = ids, []

@@ -192,7 +192,7 @@ def test_experts_write_to_the_stream_as_small_as_a_dense_part():
     ("changes", "message"),
     [
         ({"scores": "linear"}, "experts.scores must be one of 'softmax', 'sigmoid', got 'linear'"),
-        ({"routed_scale": 0}, "experts.routed_scale must be finite and above 0, got 0"),
+        ({"routed_scale": 0}, "experts.routed_scale must be a finite number above 0, got 0"),
         ({"groups": 5}, "experts.groups must divide experts.count 12, got 5"),
         ({"groups": 4, "groups_per_token": 5}, "experts.groups_per_token must be at most experts.groups 4, got 5"),
         ({"groups": 4, "group_best": 4}, "experts.group_best must be at most the 3 experts of a group, got 4"),

@@ -79,7 +79,7 @@ def test_every_part_gets_a_gradient(small, kind):
 @pytest.mark.parametrize(
     ("changes", "targets", "message"),
     [
-        ({}, 1, "targets must be a whole number of at least 2, got 1"),
+        ({}, 1, "targets must be a whole number from 2, got 1"),
         ({"window": 3}, 2, "window must be None for multi-token prediction, got 3"),
         ({"positions": "alibi"}, 2, "positions must not be 'alibi' for multi-token prediction"),
     ],

@@ -131,11 +131,11 @@ def test_reach_of_windows_in_a_decoder(small, build, window, layers):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: masks.sliding(5, 0), r"^window must be a whole number of at least 1, got 0$"),
-        (lambda: masks.chunked(5, True), r"^chunk must be a whole number of at least 1, got True$"),
-        (lambda: masks.dilated(5, 2, 0), r"^step must be a whole number of at least 1, got 0$"),
-        (lambda: masks.global_and_local(5, -1, []), r"^window must be a whole number of at least 1, got -1$"),
-        (lambda: masks.big_bird(5, 0, 1, 1, 1), r"^block must be a whole number of at least 1, got 0$"),
+        (lambda: masks.sliding(5, 0), r"^window must be a whole number from 1, got 0$"),
+        (lambda: masks.chunked(5, True), r"^chunk must be a whole number from 1, got True$"),
+        (lambda: masks.dilated(5, 2, 0), r"^step must be a whole number from 1, got 0$"),
+        (lambda: masks.global_and_local(5, -1, []), r"^window must be a whole number from 1, got -1$"),
+        (lambda: masks.big_bird(5, 0, 1, 1, 1), r"^block must be a whole number from 1, got 0$"),
     ],
 )
 def test_sizes_that_show_nothing_are_refused(call, message):

@@ -97,5 +97,5 @@ def test_decoders_as_predictors(small):
 
 
 def test_nothing_drafted_is_refused():
-    with pytest.raises(ValueError, match=r"^drafted_tokens must be at least 1, got 0$"):
+    with pytest.raises(ValueError, match=r"^drafted_tokens must be a whole number from 1, got 0$"):
         speculate(table(1), table(1), torch.tensor([0]), 3, 0)
