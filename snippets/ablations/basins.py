@@ -2,7 +2,7 @@ from functools import partial
 
 from matplotlib import pyplot as plt
 
-from decoder.ablate_result import read_results
+from decoder.ablate.result import read_results
 
 RATIOS = {"aspect": ("width", "layers"), "ffn-ratio": ("hidden", "width")}
 

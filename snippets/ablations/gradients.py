@@ -1,6 +1,6 @@
 from matplotlib import pyplot as plt
 
-from decoder.ablate_result import read_results
+from decoder.ablate.result import read_results
 
 MARKERS = {"pre": "o", "post": "s", "output": "^", "both": "D"}
 

@@ -12,7 +12,7 @@ class LazyGroup(click.Group):
     """Imports a command's module when the command is asked for, so that ``--help`` needs no torch."""
 
     lazy: ClassVar[dict[str, tuple[str, str]]] = {  # command: ("module:attribute", its line in --help)
-        "ablate": ("decoder.ablate:command", "Train the variants of a plan and compare them."),
+        "ablate": ("decoder.ablate.command:command", "Train the variants of a plan and compare them."),
         "assets": ("decoder.site_assets:command", "Write the generated files of the site's tools."),
         "audit": ("decoder.audit:command", "Count what a config.json describes, and say what is unusual."),
         "models": ("decoder.families:models_command", "Compare the counts of released models with what was published."),

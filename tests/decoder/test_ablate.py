@@ -17,14 +17,14 @@ import torch
 import torch.nn.functional as F
 from click.testing import CliRunner
 
-from decoder import ablate_run
 from decoder.__main__ import main
-from decoder.ablate import ablate
-from decoder.ablate_data import Windows, read_text
-from decoder.ablate_plan import Plan, PlanError
-from decoder.ablate_result import Result, interval, read_results
-from decoder.ablate_run import Process, joined, learning_rate_at
-from decoder.ablate_toml import built_in_plans, find_plan, load_plan
+from decoder.ablate import run as ablate_run
+from decoder.ablate.command import ablate
+from decoder.ablate.data import Windows, read_text
+from decoder.ablate.plan import Plan, PlanError
+from decoder.ablate.result import Result, interval, read_results
+from decoder.ablate.run import Process, joined, learning_rate_at
+from decoder.ablate.toml import built_in_plans, find_plan, load_plan
 from decoder.model import Decoder
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,6 @@ import tokenize
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from claims.project import Project
 
@@ -20,7 +19,7 @@ FIGURE = re.compile(r"^(?P<fence>`{3,})python [^\n]*\balt=.*?^(?P=fence)$", re.M
 PROGRAM = re.compile(r"^(?P<fence>`{3,})python(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=fence)$", re.M | re.S)
 FACT = re.compile(r"^\[(?P<key>[\w.-]+)\]\n(?:(?!\[).*\n?)*", re.M)
 SKIPPED = re.compile(  # commands, and readers of files, whose numbers no page speaks of
-    r"^(__main__|ablate\w*|atlas|audit|check\w*|config_json|config_keys|emblem|formula|model_types|mutation|onefile|"
+    r"^(__main__|ablate/\w+|atlas|audit|check\w*|config_json|config_keys|emblem|formula|model_types|mutation|onefile|"
     r"parity|pretrained|site_assets|training)\.py$"
 )
 OPPOSITE = {"+": "-", "-": "+", "*": "+"}
@@ -141,7 +140,9 @@ def files(project: Project, pattern: str) -> list[str]:
 
 
 def modules(project: Project) -> list[str]:
-    return [name for name in files(project, "src/decoder/**/*.py") if not SKIPPED.match(Path(name).name)]
+    return [
+        name for name in files(project, "src/decoder/**/*.py") if not SKIPPED.match(name.removeprefix("src/decoder/"))
+    ]
 
 
 def texts(project: Project) -> list[str]:

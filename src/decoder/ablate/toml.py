@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from decoder.ablate_plan import (
+from decoder.ablate.plan import (
     PER_VARIANT,
     TOLERANCE,
     Budget,
@@ -34,7 +34,7 @@ from decoder.solve import width_for
 
 def built_in_plans() -> dict[str, Path]:
     """The plans that come with the decoder, by name."""
-    folder = Path(str(resources.files("decoder"))) / "plans"
+    folder = Path(str(resources.files("decoder.ablate"))) / "plans"
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 

@@ -23,8 +23,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from decoder.ablate_data import Text, Windows
-from decoder.ablate_plan import Plan, PlanError, Training, Variant
+from decoder.ablate.data import Text, Windows
+from decoder.ablate.plan import Plan, PlanError, Training, Variant
 from decoder.losses import language_model_loss
 from decoder.model import Decoder
 from decoder.training import make_optimizer

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from decoder.ablate_plan import Plan, PlanError
+from decoder.ablate.plan import Plan, PlanError
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,15 @@ from typing import Any
 import click
 import torch
 
-from decoder.ablate_data import Text, read_text
-from decoder.ablate_plan import Plan, PlanError
-from decoder.ablate_result import make_result, print_result, to_json
-from decoder.ablate_run import Process, joined, run, save_atomically
-from decoder.ablate_toml import built_in_plans, find_plan, load_plan
+from decoder.ablate.data import Text, read_text
+from decoder.ablate.plan import Plan, PlanError
+from decoder.ablate.result import make_result, print_result, to_json
+from decoder.ablate.run import Process, joined, run, save_atomically
+from decoder.ablate.toml import built_in_plans, find_plan, load_plan
 
 WORK = Path(".cache/ablate")
 CODE = ("validate", "config", "norms", "positions", "attention", "feedforward", "block", "model", "losses", "training",
-        "ablate_data", "ablate_run")  # fmt: skip
+        "ablate/data", "ablate/run")  # fmt: skip
 
 
 def ablate(plan: Plan, process: Process, path: Path, work: Path = WORK, progress: bool = False) -> dict[str, Any]:

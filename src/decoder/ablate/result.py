@@ -17,10 +17,10 @@ from typing import Any
 
 import torch
 
-from decoder.ablate_data import Text
-from decoder.ablate_plan import NEVER_CONTROLLED, Plan, not_controlled, unequal
-from decoder.ablate_run import Process
-from decoder.ablate_toml import built_in_plans
+from decoder.ablate.data import Text
+from decoder.ablate.plan import NEVER_CONTROLLED, Plan, not_controlled, unequal
+from decoder.ablate.run import Process
+from decoder.ablate.toml import built_in_plans
 
 CONFIDENCE = 0.95
 

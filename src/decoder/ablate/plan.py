@@ -1,6 +1,6 @@
 """A plan of an ablation: what is compared, on which text, for how long, and what is held equal.
 
-The nouns of a plan, and what two of its variants do not have in common. `decoder.ablate_toml` reads them from a file.
+The nouns of a plan, and what two of its variants do not have in common. `decoder.ablate.toml` reads them from a file.
 """
 
 from __future__ import annotations
