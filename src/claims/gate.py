@@ -63,12 +63,13 @@ class Gate:
         """Let the page server get ready before a page needs it."""
         self._runner.start()
 
-    def require(self) -> None:
-        """Raise GateError if anything is wrong."""
+    def require(self) -> Report:
+        """The report of a book in which nothing is wrong. Raises GateError for any other."""
         report = self.report or self.refresh()
         if report.findings:
             shown = "\n".join(show_all(report.findings, self.project.root))
             raise GateError(f"{shown}\n{summary(report)}")
+        return report
 
     def page(self, body: str) -> Rendered | None:
         """The rendered page with this body; None for a text that is no page and claims nothing.
@@ -85,7 +86,7 @@ class Gate:
             if name in self._pages:
                 page = self.shown(report.pages[self._pages[name]])
                 rendered = render(page, report, self.serving)
-                if self.serving and gathers(page.page.text):
+                if self.serving and gathers(page.page):
                     self._gathered[page.path] = rendered
                 return rendered
         if BOUND.search(body):

@@ -129,11 +129,12 @@ class ClaimsPlugin(BasePlugin):
 
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
         """Offer a page that runs code as a notebook, and a notebook as a Python file too."""
-        project = self.gate.project
+        project, report = self.gate.project, self.gate.report
         checked = self.gate.checked(os.path.relpath(page.file.abs_src_path or "", project.root).replace(os.sep, "/"))
-        if checked is not None:
-            self.downloads[f"{page.file.dest_uri}.md"] = as_markdown(checked)
-        if checked is None or not any(block.runs for block in checked.page.python):
+        if checked is None or report is None:
+            return html
+        self.downloads[f"{page.file.dest_uri}.md"] = as_markdown(checked, report)
+        if not any(block.runs for block in checked.page.python):
             return html
         made = notebook(checked.page, project.preload)
         stem = posixpath.splitext(posixpath.basename(page.file.src_uri))[0]

@@ -18,7 +18,7 @@ from decoder.budget import kv_cache, parameters
 from decoder.config import Config
 from decoder.families import RELEASED, SYSTEMS, Published, Row
 
-UNVERIFIED = "recalled, not checked at a source"
+UNVERIFIED = "from memory, not checked at a source"
 NOT_PUBLISHED = "not published"
 
 
@@ -36,7 +36,7 @@ class Column:
 
 def _feed_forward(config: Config) -> str:
     name = {"silu": "SiLU", "gelu": "GELU", "gelu_tanh": "GELU (tanh)", "relu": "ReLU", "relu2": "squared ReLU"}
-    gate = {"silu": "SwiGLU", "gelu": "GeGLU", "gelu_tanh": "GeGLU (tanh)", "relu": "ReGLU"}
+    gate = {"silu": "SwiGLU", "gelu": "GEGLU", "gelu_tanh": "GEGLU (tanh)", "relu": "ReGLU"}
     return gate[config.activation] if config.gated else name[config.activation]
 
 

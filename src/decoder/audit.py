@@ -137,7 +137,7 @@ def warnings(reading: Reading, cache: CacheBytes) -> tuple[str, ...]:
     if config.window is not None and cache.needed_bytes < cache.bytes:
         found.append(
             f"{len(config.windowed_layers)} of {config.layers} layers see {config.window:,} keys: at {cache.tokens:,} "
-            f"tokens {cache.needed_bytes:,} bytes are needed, {cache.bytes:,} where every layer is given full pages"
+            f"tokens {cache.needed_bytes:,} bytes are needed, {cache.bytes:,} where every layer has room for all tokens"
         )
     if config.experts is not None and config.experts.selection_bias:
         layers = config.layers - len(config.experts.dense_layers)

@@ -252,7 +252,7 @@ class CacheBytes(Result):
     batch: int
     dtype: str
     bytes_per_token: int  # one token of one sequence, all layers
-    bytes: int  # all layers hold all tokens: what is reserved where windowed layers get pages like the others
+    bytes: int  # all layers hold all tokens: what is reserved where windowed layers get room like the others
     needed_bytes: int  # windowed layers hold only what attention can still reach
     layers: tuple[int, ...]  # needed bytes of each layer
 

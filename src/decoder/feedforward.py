@@ -1,6 +1,6 @@
 """The feed-forward part: what each token computes on its own.
 
-Plain: down(f(up(x))). Gated (Shazeer, 2002.05202): down(f(gate(x)) * up(x)), named by f: SwiGLU (silu), GeGLU (gelu),
+Plain: down(f(up(x))). Gated (Shazeer, 2002.05202): down(f(gate(x)) * up(x)), named by f: SwiGLU (silu), GEGLU (gelu),
 ReGLU (relu), bilinear (identity).
 """
 

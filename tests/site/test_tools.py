@@ -513,7 +513,7 @@ def test_every_row_is_there_without_javascript(browser: Browser, address: str) -
         expect(page.locator(".atlas-controls")).to_be_hidden()
         expect(page.locator("#system-gpt-4")).to_contain_text("not published")
         expect(page.locator("#facebook-opt-350m abbr").first).to_have_attribute(
-            "title", "width: recalled, not checked at a source"
+            "title", "width: from memory, not checked at a source"
         )
 
 

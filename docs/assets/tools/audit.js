@@ -79,7 +79,7 @@ function warnings({ config, notes, unsupported, values }, cache) {
     found.push(
       `${config.windowed_layers.length} of ${config.layers} layers see ${grouped(config.window)} keys: at ` +
         `${grouped(cache.tokens)} tokens ${grouped(cache.needed_bytes)} bytes are needed, ${grouped(cache.bytes)} where ` +
-        "every layer is given full pages",
+        "every layer has room for all tokens",
     );
   }
   if (config.experts?.selection_bias) {

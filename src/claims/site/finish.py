@@ -44,14 +44,14 @@ def finish(site: Path, gate: Gate) -> int:
     Raises FinishError for a site without a page of the navigation, GateError where the book has findings.
     """
     settings = _settings(gate.project.root / "mkdocs.yml")
-    gate.require()
+    report = gate.require()
     entries = []
     for section, name, source in _pages(settings["nav"]):
         page = gate.checked(posixpath.join(gate.project.docs, source))
         if page is None:
             raise FinishError(f"mkdocs.yml: the navigation names {source}, which is no page")
         target = _target(site, source)
-        text = as_markdown(gate.shown(page))
+        text = as_markdown(gate.shown(page), report)
         (site / f"{target}.md").write_text(text, encoding="utf-8", newline="\n")
         address = f"{settings.get('site_url') or ''}{target}.md"
         entries.append(Entry(section, name or title(page), address, str(page.page.meta.get("description", ""))))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from html import escape
 
 from pybtex.database import Entry
@@ -14,7 +15,7 @@ from claims.facts import Fact, author_line, link
 from claims.glossary import GLOSSARY, LINK
 from claims.inputs.trace import Answer, recorded
 from claims.literal import plain
-from claims.page import Claim
+from claims.page import Claim, Page
 from claims.report import Checked, Report
 
 BIBLIOGRAPHY = "<!-- claims:bibliography -->"
@@ -158,3 +159,12 @@ MARKERS: dict[str, Callable[[Report, str], str]] = {
     GLOSSARY: glossary,
     LEDGER: ledger,
 }
+
+
+def marks(page: Page) -> Iterator[tuple[int, int, Callable[[Report, str], str]]]:
+    """Where a page shows what stands on other pages, as spans of its comments, and what makes it."""
+    for marker, make in MARKERS.items():
+        if (at := page.text.find(marker)) >= 0:
+            yield at, at + len(marker), make
+    for part in LEDGER_PART.finditer(page.text):
+        yield *part.span(), partial(ledger, folder=part["folder"])

@@ -13,13 +13,15 @@ from dataclasses import dataclass
 
 from claims.equations import shown_tex
 from claims.page import Block, Page
-from claims.site.generated import MARKERS
+from claims.report import Report
+from claims.site.generated import marks
 
 SEEDS = {"numpy": "numpy.random.seed(0)", "torch": "torch.manual_seed(0)"}
 
 _CONTAINER = re.compile(r'(?:!!!|\?\?\?\+?|===[!+]?)[ \t]+(?P<kind>[\w -]*?)[ \t]*(?:"(?P<title>.*)")?$')
 _ATTRIBUTES = re.compile(r"^(#{1,6} .*?)[ \t]*\{[:#. ][^{}]*\}[ \t]*$", re.M)
 _RELATIVE = re.compile(r"(?<!!)\[([^\[\]]*)\]\((?![a-z][a-z+.-]*:|#)[^()\s]*\)")
+_ENTITY = re.compile(r"&#(\d+);")
 TAB = 4
 
 
@@ -39,9 +41,12 @@ class Cell:
         return {"cell_type": self.kind, "id": name, "metadata": metadata, "source": lines, **results}
 
 
-def notebook(page: Page, seeded: Iterable[str] = ()) -> list[Cell]:
-    """The page as cells; the random numbers of the modules ``seeded`` begin as they did on the page."""
-    return _Notebook(page).made([module for module in seeded if module in SEEDS])
+def notebook(page: Page, seeded: Iterable[str] = (), report: Report | None = None) -> list[Cell]:
+    """The page as cells; the random numbers of the modules ``seeded`` begin as they did on the page.
+
+    What it gathers from the other pages of a ``report`` stands in place, and without one is left out.
+    """
+    return _Notebook(page, report).made([module for module in seeded if module in SEEDS])
 
 
 def as_ipynb(cells: Iterable[Cell]) -> str:
@@ -66,8 +71,8 @@ def as_percent(cells: Iterable[Cell]) -> str:
 
 
 class _Notebook:
-    def __init__(self, page: Page) -> None:
-        self.page = page
+    def __init__(self, page: Page, report: Report | None) -> None:
+        self.page, self.report = page, report
         self.cells: list[Cell] = []
         self.open: list[int] = []  # the indents of the admonitions, folds and tabs that hold the current line
         self.edits = sorted(self._edits())
@@ -93,9 +98,8 @@ class _Notebook:
         for equation in page.equations:
             mark = "$$" if equation.display else "$"
             yield equation.start, equation.end, f"{mark}{shown_tex(equation.tex)}{mark}"
-        for marker in MARKERS:
-            if (found := page.text.find(marker)) >= 0:
-                yield found, found + len(marker), ""
+        for start, end, make in marks(page):
+            yield start, end, _ENTITY.sub(_escaped, make(self.report, page.path)) if self.report else ""
 
     def _plain(self, start: int, end: int) -> str:
         parts, at = [], start
@@ -140,3 +144,8 @@ class _Notebook:
 
     def _code(self, code: str, raises: bool = False) -> None:
         self.cells.append(Cell("code", code.strip("\n"), raises))
+
+
+def _escaped(entity: re.Match[str]) -> str:
+    """A character reference as Markdown's own escape, which reads more easily."""
+    return f"\\{chr(int(entity[1]))}"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from claims.report import Checked
+from claims.report import Checked, Report
 from claims.site.notebook import notebook
 
 LINE = re.compile(r"- \[(?P<title>.+)\]\((?P<address>[^()\s]+)\)(?:: (?P<description>.*))?")
@@ -35,11 +35,11 @@ class Listing:
     entries: tuple[Entry, ...]
 
 
-def as_markdown(checked: Checked) -> str:
-    """A checked page as Markdown that any reader understands."""
+def as_markdown(checked: Checked, report: Report) -> str:
+    """A checked page of a report as Markdown that any reader understands."""
     blocks = iter(block for block in checked.page.python if block.runs)
     parts = []
-    for cell in notebook(checked.page):
+    for cell in notebook(checked.page, report=report):
         if cell.kind == "markdown":
             parts.append(cell.source)
             continue

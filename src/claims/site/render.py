@@ -21,10 +21,10 @@ from claims.facts import author_line
 from claims.finding import Finding
 from claims.glossary import GLOSSARY, Term
 from claims.inline import Span
-from claims.page import Block, Citation, Claim, Equation
+from claims.page import Block, Citation, Claim, Equation, Page
 from claims.report import Checked, Report
 from claims.results import BlockResult, Evaluation, Value
-from claims.site.generated import BIBLIOGRAPHY, LEDGER_PART, MARKERS, ledger, plain_text, unmarked
+from claims.site.generated import BIBLIOGRAPHY, marks, plain_text, unmarked
 
 Edit = tuple[int, int, str]
 
@@ -51,9 +51,9 @@ def fill(html: str, tokens: dict[str, str]) -> str:
     return _TOKEN.sub(lambda found: tokens.get(found[1] or found[2], found[0]), html) if tokens else html
 
 
-def gathers(text: str) -> bool:
-    """Whether a page with this text shows what stands on other pages."""
-    return LEDGER_PART.search(text) is not None or any(marker in text for marker in MARKERS)
+def gathers(page: Page) -> bool:
+    """Whether a page shows what stands on other pages."""
+    return any(marks(page))
 
 
 def render(checked: Checked, report: Report, serving: bool = False) -> Rendered:
@@ -81,11 +81,7 @@ class _Renderer:
         edits += [(block.start, block.end, self._block(block)) for block in page.python]
         if self.glossary and self.glossary != page.path:
             edits += [self._term(self.glossary, *use) for use in self.report.glossary.first_uses(page)]
-        for marker, generated in MARKERS.items():
-            if (at := page.text.find(marker)) >= 0:
-                edits.append((at, at + len(marker), generated(self.report, page.path)))
-        for part in LEDGER_PART.finditer(page.text):
-            edits.append((*part.span(), ledger(self.report, page.path, part["folder"])))
+        edits += [(start, end, make(self.report, page.path)) for start, end, make in marks(page)]
         text = _apply(page.text, page.front, edits)
         if self.serving and self.checked.findings:
             at = found.end() if (found := _TITLE.match(text)) else 0  # the title stays first, or the page would lose it

@@ -1,8 +1,9 @@
 """Keeping experts in use: a loss, a bias, and a limit on what one expert takes in.
 
 With f_i the share of all choices that fell on expert i and P_i its mean share of the scores, the balance loss is
-E sum_i f_i P_i: 1 where either is uniform, E where one expert gets all (Fedus et al., 2101.03961, section 2.2; with
-f_i a share of k choices a token it is 1/k of the form that counts choices per token). Only P has a gradient.
+E sum_i f_i P_i: 1 where either is uniform, E where one expert gets all choices and all of the scores (Fedus et al.,
+2101.03961, section 2.2; with f_i a share of k choices a token it is 1/k of the form that counts choices per token).
+Only P has a gradient.
 """
 
 from __future__ import annotations
