@@ -439,8 +439,10 @@ def training_memory(config: Config, layout: Layout = "16-byte", zero: int = 0, d
     one_of("layout", layout, LAYOUTS)
     one_of("zero", zero, ZERO)
     whole("devices", devices)
-    total = parameters(config).total
-    parts = {part: -(-total * each // (devices if part in ZERO[zero] else 1)) for part, each in LAYOUTS[layout].items()}
+    parts = {
+        part: count("training_part", config, n_b=each, D=devices if part in ZERO[zero] else 1) if each else 0
+        for part, each in LAYOUTS[layout].items()
+    }
     return TrainingMemory(layout, zero, devices, **parts)
 
 

@@ -301,6 +301,7 @@ def test_tuples_are_cut_at_their_own_level():
     assert tuple_items("(1,024, (2, 3); x)") == ["1,024", "(2, 3)", "x"]
     assert tuple_items("1, 2") is None and tuple_items("()") is None
     assert tuple_items("≈ [(1, 2), 3]") == ["≈ (1, 2)", "≈ 3"]
+    assert tuple_items("(1;2)") == ["1", "2"]
     assert tuple_items("(1,)") == ["1"] and tuple_items("(1, 2)") == ["1", "2"]
 
 

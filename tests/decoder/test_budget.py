@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -337,6 +337,12 @@ def test_six_n_keeps_the_attention_weights():  # karpathy/nanoGPT#322
     assert flops(config, 1024, pairs="all").forward == 291_648_307_200  # the forward figure of the same notebook
 
 
+def test_six_n_leaves_out_an_untied_input_table():
+    config = Config(vocab=61, width=24, layers=2, heads=3, kv_heads=1, head_width=10, hidden=40, context=9, tied=False)
+    assert six_n(config, 7) == 6 * (parameters(config).total - 61 * 24) + 12 * 2 * 3 * 10 * 7
+    assert six_n(config.replace(tied=True), 7) == six_n(config, 7)
+
+
 # --- Memory.
 
 
@@ -536,6 +542,8 @@ def test_activations_of_experts_by_a_list_of_tensors(gated, qk_norm):
     found = activations(config, tokens=7, batch=3)
     assert found.block == per_token * sum(attention + dense)
     assert found.total == per_token * (4 * sum(attention) + sum(dense) + 3 * sum(sparse))
+    kept = activations(config, tokens=7, batch=3, scores_kept=True)
+    assert kept.total - found.total == 2 * 4 * 3 * heads * 7 * 7 and kept.logits == 4 * 3 * 7 * 50
     everywhere = activations(config.replace(experts=replace(experts, dense_layers=())), tokens=7, batch=3)
     assert everywhere.block == per_token * sum(attention + sparse)
 
@@ -563,6 +571,30 @@ def test_decode_reads_only_the_experts_it_can_visit():
     expert = 2 * 3 * 4096 * 14336 * 32
     assert three - one == 4 * expert
     assert many - one == 6 * expert
+
+
+def test_a_prompt_reads_only_the_experts_that_its_tokens_can_visit():
+    config = families.get("Mixtral-8x7B-v0.1").replace(experts=Experts(count=9, per_token=2, hidden=14336))
+    expert = 2 * 3 * 4096 * 14336 * 32
+    one, eight, all_nine = (
+        intensity(config, tokens, batch, "prefill").weight_bytes for tokens, batch in ((1, 1), (2, 2), (3, 5))
+    )
+    assert (eight - one, all_nine - one) == (6 * expert, 7 * expert)
+
+
+def test_a_step_moves_weights_and_cache():
+    step = intensity(LLAMA_8B, 2048, 4)
+    assert step.bytes == step.weight_bytes + step.cache_bytes and step.cache_bytes > 0
+    assert step.ratio == Fraction(step.flops, step.weight_bytes + step.cache_bytes) and float(step) == float(step.ratio)
+
+
+def test_latent_attention_has_nothing_of_separate_heads():
+    latent = LatentAttention(kv_rank=14, rope_width=4, nope_width=6, value_width=10, query_rank=9)
+    config = Config(vocab=61, width=24, layers=2, heads=3, kv_heads=3, hidden=40, context=9, latent=latent)
+    for changes in ({"attention_bias": "qkvo"}, {"sinks": True}, {"qk_norm": "head"}, {"qk_norm": "per_head_weights"}):
+        other = config.replace(**changes)
+        assert replace(parameters(other), config=config) == parameters(config)
+        assert activations(other, 7) == activations(config, 7)
 
 
 # --- One expression, three faces.
@@ -772,4 +804,23 @@ def test_results_print_themselves():
     assert "scores not kept (fused attention)" in str(activations(config, 8))
     assert str(intensity(config, 8)).startswith("Intensity of decode: ")
     assert "limited by memory" in str(time_bound(intensity(config, 8), 1e15, 1e12))
+    assert "config" not in repr(parameters(config))
+    assert [budget.bytes_text(1024**power - 1) for power in (1, 2)] == [
+        "1,023 bytes",
+        "1,048,575 bytes (1,048.58 kB, 1,024.00 KiB)",
+    ]
+    assert budget.bytes_text(1024) == "1,024 bytes (1.02 kB, 1.00 KiB)"
+    assert budget.bytes_text(2**30) == "1,073,741,824 bytes (1.07 GB, 1.00 GiB)"
     assert set(BITS) == {"fp32", "bf16", "fp16", "fp8", "int8", "fp4", "int4"}
+
+
+def test_results_cannot_be_changed():
+    config = Config()
+    step = intensity(config, 8)
+    results = (
+        parameters(config), kv_cache(config), flops(config), weights(config), training_memory(config),
+        activations(config, 8), step, time_bound(step, 1e15, 1e12),
+    )  # fmt: skip
+    for result in results:
+        with pytest.raises(FrozenInstanceError):
+            result.dtype = "fp32"

@@ -8,7 +8,8 @@ from decoder.config import Config, RopeScaling
 from decoder.model import Decoder
 
 ONE_BY_ONE = [1] * 20
-CHUNKS = [[20], ONE_BY_ONE, [7, 1, 1, 6, 5], [3, 17]]
+CHUNKS = [[20], ONE_BY_ONE, [2] * 10, [7, 1, 1, 6, 5], [1, 19]]
+NAMES = ["prefill", "one by one", "two by two", "mixed", "1 + 19"]
 DESIGNS = {
     "default": {},
     "multi-query": {"kv_heads": 1},
@@ -38,7 +39,7 @@ def read_in_chunks(model, ids, chunks, attention_mask=None):
     return torch.cat(scores, 1), cache
 
 
-@pytest.mark.parametrize("chunks", CHUNKS, ids=["prefill", "one by one", "mixed", "3 + 17"])
+@pytest.mark.parametrize("chunks", CHUNKS, ids=NAMES)
 @pytest.mark.parametrize("design", DESIGNS)
 def test_reading_in_chunks_equals_the_full_pass(small, build, design, chunks):
     model = build(small.replace(**DESIGNS[design]))
@@ -46,7 +47,7 @@ def test_reading_in_chunks_equals_the_full_pass(small, build, design, chunks):
     torch.testing.assert_close(read_in_chunks(model, ids, chunks)[0], model(ids), atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("chunks", CHUNKS, ids=["prefill", "one by one", "mixed", "3 + 17"])
+@pytest.mark.parametrize("chunks", CHUNKS, ids=NAMES)
 @pytest.mark.parametrize("design", DESIGNS)
 def test_a_padded_row_scores_as_it_does_alone(small, build, design, chunks):
     model = build(small.replace(**DESIGNS[design]))
@@ -139,6 +140,25 @@ def test_a_windowed_layer_holds_its_window(small):
     model(torch.randint(31, (1, 9)), cache)
     assert [layer.held for layer in cache.layers] == [5, 12, 5]
     assert [layer.keys.shape[2] for layer in cache.layers] == [5, 24, 5]
+
+
+def test_what_fits_the_ring_is_not_copied():
+    """Prefill up to the capacity, and any single step, return the ring itself: no more keys than it holds."""
+    ring = LayerCache(5)
+    for size in (2, 3, 1, 1):
+        keys, values = ring.update(torch.zeros(1, 1, size, 2), torch.ones(1, 1, size, 3))
+        assert keys.shape[2] == ring.held
+        assert (keys.data_ptr(), values.data_ptr()) == (ring.keys.data_ptr(), ring.values.data_ptr())
+    keys, _ = ring.update(torch.zeros(1, 1, 2, 2), torch.ones(1, 1, 2, 3))
+    assert keys.shape[2] == 7 and keys.data_ptr() != ring.keys.data_ptr()
+
+
+def test_one_layer_is_enough(small, build):
+    model, cache = build(small.replace(layers=1)), KVCache(small.replace(layers=1))
+    model(torch.randint(31, (2, 3)), cache)
+    assert cache.length == 3
+    with pytest.raises(ValueError, match=r"^ids must have the 2 rows of the cache, got 1$"):
+        model(torch.randint(31, (1, 1)), cache)
 
 
 def test_the_ring_says_which_tokens_it_returns():

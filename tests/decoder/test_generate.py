@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from decoder.config import Config
+from decoder.config import Config, RopeScaling
 from decoder.generate import choose, generate, keep_top_k
 
 
@@ -55,6 +55,28 @@ def test_the_cache_changes_no_token(small, build, changes, temperature):
         assert torch.equal(generate(model, ids[:1, 2:], 15), with_cache[:1, 2:])
 
 
+LONGROPE = RopeScaling("longrope", 2.0, 9, short_factors=(1.0, 1.3), long_factors=(1.5, 4.0))
+
+
+@pytest.mark.parametrize(
+    ("scaling", "padding", "reads"),
+    [
+        (None, None, [6, 1, 1, 1, 1, 1, 1]),
+        (LONGROPE, None, [6, 1, 1, 1, 10, 1, 1]),  # the tenth token takes the other factors
+        (LONGROPE, (2, 1), [6, 1, 1, 1, 1, 11, 1]),  # the longest row decides, without its padding
+        (RopeScaling("yarn", 2.0, 9), None, [6, 1, 1, 1, 1, 1, 1]),
+    ],
+)
+def test_cached_keys_are_read_again_only_where_frequencies_switch(small, build, scaling, padding, reads):
+    model, seen = build(small.replace(rope_scaling=scaling)), []
+    model.register_forward_hook(lambda _, given, scores: seen.append((given[0].shape[1], scores.shape[1])))
+    ids = torch.randint(31, (2, 6))
+    mask = None if padding is None else (torch.arange(6) >= torch.tensor(padding)[:, None]).long()
+    found = generate(model, ids, 7, attention_mask=mask)
+    assert seen == [(new, 1) for new in reads]  # and scores of the last token alone
+    assert torch.equal(generate(model, ids, 7, attention_mask=mask, cached=False), found)
+
+
 def test_greedy_takes_the_largest_score_of_the_full_pass(small, build):
     model, ids = build(small), torch.randint(31, (1, 4))
     found = generate(model, ids, 8)
@@ -76,6 +98,8 @@ def test_temperature_scales_the_scores():
     share = float(choose(scores, 0.5, generator=torch.Generator().manual_seed(0)).double().mean())
     assert share == pytest.approx(1 / (1 + torch.e**-2), abs=0.01)
     assert choose(torch.tensor([[0.0, 1.0]]), 0.0).tolist() == [1]
+    assert choose(torch.tensor([[0.0, 1.0]] * 99)).tolist() == [1] * 99  # by default no draw
+    assert len({int(choose(torch.zeros(1, 17), 0.0)) for _ in range(20)}) == 1  # nor among those that tie
     assert choose(torch.tensor([[0.0, 90.0]]), 1e-300).tolist() == [1]
 
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from decoder.cache import KVCache
 from decoder.config import Config
 from decoder.model import Decoder, parameter_count
 
@@ -69,6 +70,7 @@ def test_biases_and_sinks_start_at_zero(small):
         (torch.zeros(1, 25, dtype=torch.int64), "ids must fit the context of 24 tokens, got 25 with the cached ones"),
         (torch.tensor([[3, -1]]), "ids must be from 0 to 30, got -1"),
         (torch.tensor([[3, 31]]), "ids must be from 0 to 30, got 31"),
+        (torch.tensor([[0, 31]]), "ids must be from 0 to 30, got 31"),
     ],
 )
 def test_what_cannot_be_read_is_refused(small, ids, message):
@@ -84,6 +86,7 @@ def test_what_cannot_be_read_is_refused(small, ids, message):
         ([[1, 2, 1]], "attention_mask must hold 0 and 1 only"),
         ([[1, 0, 1]], "attention_mask must be left padding: zeros first, then ones, in every row"),
         ([[1, 1, 0]], "attention_mask must be left padding: zeros first, then ones, in every row"),
+        ([[0, 1, 0]], "attention_mask must be left padding: zeros first, then ones, in every row"),
     ],
 )
 def test_masks_that_are_not_left_padding_are_refused(small, mask, message):
@@ -100,6 +103,46 @@ def test_an_end_token_is_no_padding(small, build):
     model, ids = build(small), torch.tensor([[5, 2, 7, 2]])
     assert torch.equal(model(ids), model(ids, attention_mask=torch.ones(1, 4)))
     assert not torch.allclose(model(ids)[0, -1], model(torch.tensor([[5, 3, 7, 2]]))[0, -1])
+
+
+def test_a_mask_is_made_only_where_causality_does_not_say_it(small, build):
+    """Prefill, a single step, and a window that hides nothing yet take the kernel's own mask."""
+    for changes in ({}, {"window": 6}):
+        model, masks = build(small.replace(**changes)), []
+        view = model._view
+        model._view = lambda *given, view=view, masks=masks: masks.append(made := view(*given)) or made
+        cache = KVCache(model.config)
+        model(torch.randint(31, (1, 6)))
+        for size in (6, 1, 2):
+            model(torch.randint(31, (1, size)), cache)
+        made = [view.mask is not None for view in masks]
+        assert made == [False, False, False, True]
+
+
+def test_sinusoids_are_added_and_rotations_begin_at_position_0(small, build):
+    model, ids = build(small.replace(positions="sinusoidal")), torch.tensor([[4, 4, 4]])
+    added = model._embed(ids, torch.arange(3)[None]) - model.embedding(ids)
+    assert added[0, 0].tolist() == pytest.approx([0, 1] * 6, abs=1e-12)
+    assert added[0, 1, :2].tolist() == pytest.approx([math.sin(1), math.cos(1)])
+    model = build(small)
+    cos, sin = model._views(torch.arange(2)[None], None, [None] * 3, torch.float64)[0].rotation
+    assert cos[0, 0, :, 0].tolist() == pytest.approx([1, math.cos(1)])
+    assert sin[0, 0, :, 0].tolist() == pytest.approx([0, math.sin(1)])
+
+
+def test_a_narrower_embedding_has_two_matrices_without_biases(small):
+    names = [name for name, _ in Decoder(small.replace(embedding_width=5)).named_parameters() if "embedding_" in name]
+    assert names == ["embedding_in.weight", "embedding_out.weight"]
+
+
+@pytest.mark.parametrize("scale", [2.0, 0.5])
+def test_scales_of_any_size_apply(small, build, scale):
+    plain, x, ids = build(small), torch.randn(1, 2, 12).double(), torch.tensor([[4, 9]])
+    scaled = build(small.replace(embedding_scale=scale, logit_scale=scale))
+    torch.testing.assert_close(
+        scaled._embed(ids, torch.arange(2)[None]), scale * plain._embed(ids, torch.arange(2)[None])
+    )
+    torch.testing.assert_close(scaled._logits(x), scale * plain._logits(x))
 
 
 def test_scores_of_one_token_only(small, build):

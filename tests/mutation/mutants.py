@@ -117,7 +117,7 @@ def difference(old: str, new: str) -> tuple[str, str]:
         del before[0], after[0]
     while before and after and before[-1] == after[-1]:
         del before[-1], after[-1]
-    return " ".join(map(str.strip, before)), " ".join(map(str.strip, after))
+    return " ".join(filter(None, map(str.strip, before))), " ".join(filter(None, map(str.strip, after)))
 
 
 class Killed:
