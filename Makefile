@@ -31,8 +31,8 @@ serve: .venv/site.stamp  ## the author's loop: the site with live reload
 check: .venv/site.stamp  ## check every page, build nothing
 	$(BIN)/python -m claims check
 
-test: .venv/test.stamp  ## all tests; those of the built site in a browser say so when there is none
-	$(BIN)/python -m pytest -n 2 --durations 20
+test: .venv/test.stamp  ## all tests, and how much they cover; those in a browser say so when there is none
+	$(BIN)/python -m pytest -n 2 --durations 20 --cov
 
 lint: .venv/lint.stamp  ## style, types, spelling
 	$(BIN)/ruff check

@@ -50,7 +50,8 @@ class Project:
     def pages(self, paths: Iterable[str | Path] = ()) -> list[str]:
         """The pages at ``paths`` (files or folders), or all of them, sorted, relative to the root.
 
-        Raises ProjectError for a path that does not exist or lies outside the root.
+        A page that has a notebook of its name beside it brings that too, for which it stands. Raises ProjectError for
+        a path that does not exist, is no page, or lies outside the root.
         """
         wanted = [Path(path).absolute() for path in paths] or [self.root / self.docs]
         found: set[str] = set()
@@ -60,16 +61,26 @@ class Project:
             real = path if path.is_relative_to(self.root) else path.resolve()
             if not real.is_relative_to(self.root):
                 raise ProjectError(f"{path}: not inside {self.root}")
-            found |= {real.relative_to(self.root).as_posix()} if real.is_file() else self._below(real)
+            found |= self._page(real) if real.is_file() else self._below(real)
         return sorted(found)
+
+    def _page(self, path: Path) -> set[str]:
+        notebook = path.with_suffix(".py")
+        found = {notebook} & self._notebooks() | ({path} if path.suffix == ".md" else set())
+        if path not in found:
+            raise ProjectError(f"{os.path.relpath(path)}: no page; pages end in .md, or are named as notebooks")
+        return {page.relative_to(self.root).as_posix() for page in found}
+
+    def _notebooks(self) -> set[Path]:
+        return {path for pattern in self.notebooks for path in self.root.glob(pattern)}
 
     def _below(self, folder: Path) -> set[str]:
         pages: set[str] = set()
         for base, folders, files in os.walk(folder):
             folders[:] = [name for name in folders if not name.startswith(".")]
             pages |= {(Path(base) / name).relative_to(self.root).as_posix() for name in files if name.endswith(".md")}
-        notebooks = {path for pattern in self.notebooks for path in self.root.glob(pattern)}
-        return pages | {path.relative_to(self.root).as_posix() for path in notebooks if path.is_relative_to(folder)}
+        inside = (path for path in self._notebooks() if path.is_relative_to(folder))
+        return pages | {path.relative_to(self.root).as_posix() for path in inside}
 
 
 def find(start: Path | None = None) -> Project:

@@ -25,12 +25,22 @@ def test_pages_are_found_and_sorted(project):
     assert find(root).pages() == all_pages
     assert find(root).pages(["docs/sub", "docs/a.md", root / "docs/a.md"]) == ["docs/a.md", "docs/sub/a.md"]
     assert find(root).pages(["docs/labs"]) == ["docs/labs/y.md", "docs/labs/z.py"]
+    (root / "docs/labs/z.md").write_text("")
+    assert find(root).pages(["docs/labs/z.md"]) == ["docs/labs/z.md", "docs/labs/z.py"]
+    assert find(root).pages(["docs/labs/z.py"]) == ["docs/labs/z.py"]
 
 
 @pytest.mark.parametrize(
-    ("path", "message"), [("none.md", "none.md: there is no such file or folder"), ("/etc", "/etc: not inside")]
+    ("path", "message"),
+    [
+        ("none.md", "none.md: there is no such file or folder"),
+        ("/etc", "/etc: not inside"),
+        ("pyproject.toml", "pyproject.toml: no page; pages end in .md, or are named as notebooks"),
+        ("docs/b.py", "docs/b.py: no page; pages end in .md, or are named as notebooks"),
+    ],
 )
-def test_paths_outside_are_refused(project, path, message):
-    root = project(a="")
+def test_what_is_no_page_of_the_project_is_refused(project, path, message):
+    root = project("notebooks = ['docs/labs/*.py']", a="")
+    (root / "docs/b.py").write_text("")
     with pytest.raises(ProjectError, match=message):
         find(root).pages([path])

@@ -778,6 +778,9 @@ def test_what_may_leave_the_whole_numbers_is_refused(expr, printer):
         (lambda c: time_bound(intensity(c, 2), 1, float("inf")), "bandwidth must be a finite number above 0, got inf"),
         (lambda c: count("totals", c), "formula must be one of 'embedding', 'attention'"),
         (lambda c: count("cache_bytes", c, T=3), "cache_bytes needs B, bits"),
+        (lambda c: count("weight_bytes", c, bits=0), "bits must be a whole number from 1, got 0"),
+        (lambda c: paged_window(0, 9, 1), "window must be a whole number from 1, got 0"),
+        (lambda c: paged_window(4, 9, 1, block=0), "block must be a whole number from 1, got 0"),
         (lambda c: budget.latex("all"), "formula must be one of 'embedding', 'attention'"),
         (lambda c: parameters(c).formula("all"), "Parameters has formulas for embedding"),
     ],
@@ -812,6 +815,17 @@ def test_results_print_themselves():
     assert budget.bytes_text(1024) == "1,024 bytes (1.02 kB, 1.00 KiB)"
     assert budget.bytes_text(2**30) == "1,073,741,824 bytes (1.07 GB, 1.00 GiB)"
     assert set(BITS) == {"fp32", "bf16", "fp16", "fp8", "int8", "fp4", "int4"}
+
+
+def test_what_is_not_said_is_one_token_of_one_sequence_decoded_on_one_device():
+    config = Config()
+    assert kv_cache(config) == kv_cache(config, tokens=1, batch=1, dtype="bf16")
+    assert flops(config) == flops(config, tokens=1, batch=1, pairs="causal")
+    assert weights(config) == weights(config, "bf16")
+    assert training_memory(config, devices=8) == replace(training_memory(config), devices=8)
+    assert training_memory(config) == training_memory(config, "16-byte", zero=0, devices=1)
+    assert activations(config, 8) == activations(config, 8, batch=1, dtype="bf16", scores_kept=False)
+    assert intensity(config, 8) == intensity(config, 8, 1, "decode", dtype="bf16", cache_dtype="bf16")
 
 
 def test_results_cannot_be_changed():
