@@ -1,6 +1,6 @@
 import matplotlib.pyplot as plt
 
-from decoder.budget import kv_cache, parameters
+from decoder.budget import in_unit, kv_cache, parameters
 from decoder.config import Config
 from decoder.solve import valid_kv_heads
 
@@ -9,22 +9,13 @@ variants = [
 ]
 choices = [str(variant.kv_heads) for variant in variants]
 figure, panels = plt.subplots(1, 2, figsize=(7.5, 3.4))
-for panel, title, color, form, sizes in (
-    (
-        panels[0],
-        "parameters, millions",
-        "C0",
-        ".2f",
-        [parameters(v).total / 10**6 for v in variants],
-    ),
-    (
-        panels[1],
-        "cache for a token, KiB",
-        "C1",
-        "g",
-        [kv_cache(v).bytes_per_token / 2**10 for v in variants],
-    ),
+totals = [parameters(v).total for v in variants]
+caches = [kv_cache(v).bytes_per_token for v in variants]
+for panel, title, unit, color, form, counts in (
+    (panels[0], "parameters", "million", "C0", ".2f", totals),
+    (panels[1], "cache for a token", "KiB", "C1", "g", caches),
 ):
+    sizes = [in_unit(count, unit) for count in counts]
     panel.bar(choices, sizes, color=color)
     for place, size in enumerate(sizes):
         panel.text(
@@ -36,5 +27,5 @@ for panel, title, color, form, sizes in (
             fontsize=8,
         )
     panel.set(ylim=(0, 1.1 * max(sizes)), xlabel="key/value heads K")
-    panel.set_title(title, fontsize=11)
+    panel.set_title(f"{title}, {unit}", fontsize=11)
     panel.grid(False, axis="x")

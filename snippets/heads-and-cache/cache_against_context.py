@@ -1,7 +1,7 @@
 import matplotlib.pyplot as plt
 
 from decoder import families
-from decoder.budget import kv_cache
+from decoder.budget import FACTORS, in_unit, kv_cache
 
 contexts = [2**power for power in range(8, 21)]
 curves = {
@@ -14,16 +14,16 @@ curves = {
 }
 
 figure, axes = plt.subplots(figsize=(7.5, 4.6))
-styles = ("-", "-", "--", "-.")
+styles, unit = ("-", "-", "--", "-."), "GiB"
 for style, (label, released) in zip(styles, curves.items(), strict=True):
     needed = [kv_cache(released, tokens).needed_bytes for tokens in contexts]
-    axes.plot(
-        contexts, [size / 2**30 for size in needed], style, label=label
-    )
-gigabyte = 1e9 / 2**30
-axes.axhspan(80 * gigabyte, 80, color="C4", alpha=0.5, linewidth=0)
-axes.text(contexts[0], 96, "80 GB to 80 GiB", va="bottom")
-axes.set(xlabel="context T, tokens", ylabel="cache of one sequence, GiB")
+    shown = [in_unit(size, unit) for size in needed]
+    axes.plot(contexts, shown, style, label=label)
+sold = {f"80 {name}": 80 * FACTORS[name] for name in ("GB", "GiB")}
+low, high = (in_unit(size, unit) for size in sold.values())
+axes.axhspan(low, high, color="C4", alpha=0.5, linewidth=0)
+axes.text(contexts[0], 96, " to ".join(sold), va="bottom")
+axes.set(xlabel="context T, tokens", ylabel=f"cache of one sequence, {unit}")
 axes.set(xscale="log", yscale="log")
 axes.set_xticks(contexts[::3], [f"{tokens:,}" for tokens in contexts[::3]])
 ticks = [0.01, 0.1, 1, 10, 100]

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from decoder.budget import BITS, CacheBytes, Flops, Parameters, bytes_text, flops, kv_cache, parameters
+from decoder.budget import BITS, CacheBytes, Flops, Parameters, bytes_text, flops, in_unit, kv_cache, parameters
 from decoder.config import Config, RopeScaling
 from decoder.config_json import ConfigError, Reading, Value, read_config
 
@@ -46,10 +46,10 @@ class Audit:
                 "bytes_per_token": cache.bytes_per_token,
                 "bytes": cache.bytes,
                 "needed_bytes": cache.needed_bytes,
-                "gigabytes": cache.bytes / 10**9,
-                "gibibytes": cache.bytes / 2**30,
-                "needed_gigabytes": cache.needed_bytes / 10**9,
-                "needed_gibibytes": cache.needed_bytes / 2**30,
+                "gigabytes": in_unit(cache.bytes, "GB"),
+                "gibibytes": in_unit(cache.bytes, "GiB"),
+                "needed_gigabytes": in_unit(cache.needed_bytes, "GB"),
+                "needed_gibibytes": in_unit(cache.needed_bytes, "GiB"),
                 "layers": list(cache.layers),
                 "convention": cache.convention,
             },

@@ -39,6 +39,11 @@ Phase = Literal["prefill", "decode"]
 BITS = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "fp4": 4, "int4": 4}
 
 UNITS = (("kB", "KiB"), ("MB", "MiB"), ("GB", "GiB"), ("TB", "TiB"))
+FACTORS = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12} | {
+    unit: base**power
+    for power, pair in enumerate(UNITS, start=1)
+    for unit, base in zip(pair, (1000, 1024), strict=True)
+}
 
 # --- Parameters. Matrices first, because FLOPs need them without biases and norms.
 
@@ -168,11 +173,22 @@ def javascript() -> str:
     return faces.javascript_module(FORMULAS, MEANING)
 
 
+def in_unit(number: float, unit: str) -> float:
+    """A count, or bytes, in a unit by its name, as an axis shows it: kB is ``10**3``, KiB is ``2**10``, million 10**6.
+
+    Raises ValueError for a unit that ``FACTORS`` lacks.
+    """
+    one_of("unit", unit, FACTORS)
+    return number / FACTORS[unit]
+
+
 def bytes_text(number: int) -> str:
-    """Bytes exactly, then in a decimal unit (kB is ``10**3``) and in a binary one (KiB is ``2**10``)."""
-    for power, (decimal, binary) in reversed(list(enumerate(UNITS, start=1))):
-        if number >= 1024**power:
-            return f"{number:,} bytes ({number / 1000**power:,.2f} {decimal}, {number / 1024**power:,.2f} {binary})"
+    """Bytes exactly, then in a decimal unit and in a binary one."""
+    for decimal, binary in reversed(UNITS):
+        if number >= FACTORS[binary]:
+            return (
+                f"{number:,} bytes ({in_unit(number, decimal):,.2f} {decimal}, {in_unit(number, binary):,.2f} {binary})"
+            )
     return f"{number:,} bytes"
 
 

@@ -776,6 +776,7 @@ def test_what_may_leave_the_whole_numbers_is_refused(expr, printer):
         (lambda c: intensity(c, 2, phase="train"), "phase must be one of 'prefill', 'decode', got 'train'"),
         (lambda c: time_bound(intensity(c, 2), 0, 1.0), "flop_rate must be a finite number above 0, got 0"),
         (lambda c: time_bound(intensity(c, 2), 1, float("inf")), "bandwidth must be a finite number above 0, got inf"),
+        (lambda c: budget.in_unit(1, "KB"), "unit must be one of 'thousand', 'million',"),
         (lambda c: count("totals", c), "formula must be one of 'embedding', 'attention'"),
         (lambda c: count("cache_bytes", c, T=3), "cache_bytes needs B, bits"),
         (lambda c: count("weight_bytes", c, bits=0), "bits must be a whole number from 1, got 0"),
@@ -812,6 +813,10 @@ def test_results_print_themselves():
         "1,023 bytes",
         "1,048,575 bytes (1,048.58 kB, 1,024.00 KiB)",
     ]
+    units = ("kB", "KiB", "MB", "MiB", "GB", "GiB", "TB", "TiB", "thousand", "million", "billion", "trillion")
+    ones = [1000, 1024, 1000**2, 1024**2, 1000**3, 1024**3, 1000**4, 1024**4, 1e3, 1e6, 1e9, 1e12]
+    assert [budget.in_unit(one, unit) for unit, one in zip(units, ones, strict=True)] == [1] * 12
+    assert (budget.in_unit(3 * 2**29, "GiB"), set(budget.FACTORS)) == (1.5, set(units))
     assert budget.bytes_text(1024) == "1,024 bytes (1.02 kB, 1.00 KiB)"
     assert budget.bytes_text(2**30) == "1,073,741,824 bytes (1.07 GB, 1.00 GiB)"
     assert set(BITS) == {"fp32", "bf16", "fp16", "fp8", "int8", "fp4", "int4"}
