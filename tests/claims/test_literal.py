@@ -1,3 +1,4 @@
+from dataclasses import FrozenInstanceError
 from decimal import Decimal
 from fractions import Fraction
 
@@ -5,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claims.agree import agree, number_of, show
+from claims.agree import Disagreement, agree, decimal, number_of, show
 from claims.literal import LiteralError, plain, read, tuple_items
 from claims.values import describe
 from claims.words import words_to_number
@@ -354,3 +355,40 @@ def test_any_text_is_read_or_refused(text):
         read(text, NOUNS)
     except LiteralError as error:
         assert str(error)
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (Fraction(0), "0"),
+        (Fraction(-1234567), "-1,234,567"),
+        (Fraction(10**30 - 1), "999," * 9 + "999"),
+        (Fraction(10**30), "1e+30"),
+        (Fraction(1, 2), "0.5"),
+        (Fraction(-9, 8), "-1.125"),
+        (Fraction(1, 10**12), "0.000000000001"),
+        (Fraction(1, 10**13), "1e-13"),
+        (Fraction(1, 3), "0.333333"),
+        (Fraction(1, 9999), "0.000100"),
+        (Fraction(1, 10001), "9.999e-05"),
+        (Fraction(3 * 10**9 - 1, 3), "999,999,999.666667"),
+        (Fraction(3 * 10**9 + 1, 3), "1e+09"),
+        (Fraction(7 * 10**400 + 1, 7), "10^400 and more"),
+        (Fraction(-(10**400)), "-10^400 and more"),
+    ],
+)
+def test_a_number_is_shown_exactly_where_that_is_short(number, shown):
+    assert show(number) == shown
+
+
+def test_decimals_keep_their_zeros_and_sign():
+    shown = [decimal(Fraction(hundredths, 100), 2) for hundredths in (0, 1, -1, 123456)]
+    assert shown == ["0.00", "0.01", "-0.01", "1,234.56"]
+    assert (decimal(Fraction(5, 2), 0), decimal(Fraction(-1, 3), 3)) == ("2", "-0.333")
+
+
+def test_an_empty_tuple_is_written_as_one():
+    assert agree("()", describe(())) is None
+    assert agree("( )", describe((1,))) == Disagreement("drift", "the text says ( ), the code gives (1,)")
+    with pytest.raises(FrozenInstanceError):
+        Disagreement("drift", "").slug = "inexact"
