@@ -168,8 +168,6 @@ class Arithmetic:
         if index := INDEX.match(self.tex, self.at):
             name += "_" + next(group for group in index.groups() if group)
             self.at = index.end()
-        elif self.tex[self.at : self.at + 1] in ("_", "'"):
-            raise NotArithmetic(self.tex)
         self.names.add(name)
         return None, name
 
@@ -235,5 +233,5 @@ def identical(tex: str, expression: Value) -> bool:
         right = sympy.sympify(expression.text)
         right = right.subs({symbol: sympy.Symbol(symbol.name) for symbol in right.free_symbols})
         return bool(sympy.simplify(sympy.sympify(left.replace("lambda_", "lamda"), locals=names) - right) == 0)
-    except (sympy.SympifyError, AttributeError, TypeError, ValueError, ArithmeticError, RecursionError):
+    except (AttributeError, TypeError, ValueError, ArithmeticError, RecursionError):
         return False  # what cannot be compared is not shown to be the same

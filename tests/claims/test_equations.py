@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from claims.arithmetic import Arithmetic, NotArithmetic, identical, numbers, run_on, symbolic
 from claims.equations import shown_tex, split_equation, unbound_macro
+from claims.results import Value
 from claims.values import describe
 
 
@@ -38,6 +39,9 @@ def parts(tex):
         ("0.1 + 0.2", Fraction(3, 10)),
         (r"\dfrac{1}{2}(4)", 2),
         ("{2}{3}", 6),
+        ("5^{-1}", Fraction(1, 5)),
+        ("0^{0}", 1),
+        ("0^{0.5}", 0),
     ],
 )
 def test_arithmetic_is_exact(tex, value):
@@ -47,8 +51,12 @@ def test_arithmetic_is_exact(tex, value):
 
 
 @pytest.mark.parametrize(
-    "tex", ["", "2 +", "(2", r"\frac{1}{0}", "0^{-1}", "2^{9^9}", r"\sum_i x_i", "x'", r"\sqrt{-1}", "(" * 5000, "2..3"]
-)
+    "tex",
+    [
+        "", "2 +", "(2", r"\frac{1}{0}", "0^{-1}", "2^{9^9}", "1000000000^{9999}", r"\sum_i x_i", "x'", "x_", "x_{}",
+        r"\sqrt{-1}", "(" * 5000, "2..3", r"2 \cdotx", r"2 \cdotx2",
+    ],
+)  # fmt: skip
 def test_what_is_no_arithmetic(tex):
     with pytest.raises(NotArithmetic):
         Arithmetic(tex)
@@ -127,6 +135,16 @@ def test_identities_are_of_functions_not_of_text():
     assert identical(r"P = \frac{d H}{2}", describe(d * heads / 2))
     assert not identical("2 d H h", describe(4 * d * heads * width))
     assert not identical(r"\sum_i d", describe(d))
+
+
+@pytest.mark.parametrize("other", ["Symbol('d').nothing", "Symbol('d') > 2", "Integer('x')", "Integer(1) % Integer(0)"])
+def test_what_cannot_be_compared_is_not_the_same(other):
+    pytest.importorskip("sympy")
+    assert not identical("2 d", Value("expr", other))
+
+
+def test_a_point_begins_no_argument_of_one_digit():
+    assert list(numbers("2^.5")) == [(0, 1), (2, 4)] and list(numbers(r"\frac12")) == [(5, 6), (6, 7)]
 
 
 @pytest.mark.parametrize(
