@@ -34,9 +34,8 @@ UNIT = (
     r"|(?P<percent>\\%)|(?P<times>\\times$))?"
 )
 PLAIN = re.compile(rf"(?P<minus>-?)(?P<number>{NUMBER.pattern}){UNIT}")
-NAMING = re.compile(
-    r"(?:\\(?:hspace|vspace|begin|end|label|tag|hphantom|phantom)\*?\{[^{}]*|_\{?[A-Za-z\d,]*)\Z"
-)  # what stands before a digit that is part of a name
+# What stands before a digit that is part of a name.
+NAMING = re.compile(r"(?:\\(?:hspace|vspace|begin|end|label|tag|hphantom|phantom)\*?\{[^{}]*|_\{?[A-Za-z\d,]*)\Z")
 
 
 @dataclass(frozen=True)

@@ -35,9 +35,8 @@ REFERENCE = re.compile(r"\[[^\]\n]*\]")
 CLOSING_ANGLE = re.compile(r">[ \t]*\)")
 CLOSING_DOLLAR = re.compile(r"(?<![\\\s])\$(?!\d)")
 CLOSING_RAW = re.compile(r"</(?:script|style)>", re.I)
-NUMBER_SPAN = re.compile(
-    r"\s*[≈~<>≤≥−-]?\s*\d[\d,._]*(?:e[+-]?\d+)?\s*(?:[KMGT]i?B|kB|bytes|%)?\s*"
-)  # a code span that is one
+# A code span that is a number.
+NUMBER_SPAN = re.compile(r"\s*[≈~<>≤≥−-]?\s*\d[\d,._]*(?:e[+-]?\d+)?\s*(?:[KMGT]i?B|kB|bytes|%)?\s*")
 KEY = re.compile(r"[\w:+-]+(?:\.[\w-]+)?")
 LONGEST_LINK = 4000
 

@@ -12,9 +12,7 @@ from markdown.preprocessors import Preprocessor
 from claims.gate import gate_for
 from claims.site.render import fill
 
-PLAIN = re.compile(
-    r'<span class="[nopw]">([^<]*)</span>'
-)  # names, operators, punctuation and spaces, as Pygments marks
+PLAIN = re.compile(r'<span class="[nopw]">([^<]*)</span>')  # names, operators, punctuation, spaces, as Pygments marks
 
 
 class ClaimsExtension(Extension):
@@ -49,9 +47,8 @@ class _Fill(Postprocessor):
         self.tokens = tokens
 
     def run(self, text: str) -> str:
-        return fill(
-            PLAIN.sub(r"\1", text), self.tokens
-        )  # they look like code as it is: most of a page's elements, saved
+        bare = PLAIN.sub(r"\1", text)  # they look like code as it is: most of a page's elements, saved
+        return fill(bare, self.tokens)
 
 
 def makeExtension(**settings: object) -> ClaimsExtension:

@@ -12,9 +12,8 @@ from claims.lexicon import Lexicon
 from claims.page import Block, Claim, Equation, Loose, Page
 
 COMMENT = re.compile(r"#\s*(?P<sign>=|≈|<|≤|>|≥)\s*(?P<literal>\S.*?)\s*$")
-STRUCTURE = re.compile(
-    r"^[ \t>]*\d+[.)](?=[ \t])|^#{1,6}[ \t]+\d+(?:\.\d+)*\.?(?=[ \t])", re.M
-)  # numbered lists and headings
+# Numbered lists and headings.
+STRUCTURE = re.compile(r"^[ \t>]*\d+[.)](?=[ \t])|^#{1,6}[ \t]+\d+(?:\.\d+)*\.?(?=[ \t])", re.M)
 PROMPT = re.compile(r"\s*(?:\$|>|PS>) ")
 BLOT = "\x00"  # stands for a character that is not prose
 

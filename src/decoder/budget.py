@@ -93,8 +93,13 @@ _cached_values = (1 - a) * 2 * K * h + a * (c + r)  # values for one token in on
 _kept = (L - L_w) * T + L_w * _seen  # (token, layer) places that attention can still reach
 
 
+def _ceiling(quotient: Expr) -> Expr:
+    """Rounded up; SymPy need not look for a simpler form, of which there is none."""
+    return ceiling(quotient, evaluate=False)
+
+
 def _bytes(stored: Expr) -> Expr:
-    return ceiling(stored * bits / 8)
+    return _ceiling(stored * bits / 8)
 
 
 # --- Activations of a block: what its backward pass needs, each tensor once, no dropout, nothing recomputed.
@@ -133,7 +138,7 @@ FORMULAS: dict[str, Expr] = {
     "cache_bytes_full_layer": _bytes(B * T * _cached_values),
     "cache_bytes_windowed_layer": _bytes(B * _seen * _cached_values),
     "weight_bytes": _bytes(_total),
-    "training_part": ceiling(n_b * _total / D),
+    "training_part": _ceiling(n_b * _total / D),
     "decode_flops": 2 * B * (_matmul_weights + _score_and_value * _kept),
     "decode_weight_bytes": _bytes(_multiplying(Min(E, B * k))),
     "prefill_weight_bytes": _bytes(_multiplying(Min(E, B * T * k))),

@@ -233,9 +233,8 @@ def test_a_size_under_a_name_that_the_class_does_not_read_is_said(model_type, ke
 
 def test_another_name_beside_the_right_one_and_a_key_of_no_size_are_not_spoken_of():
     assert read("llama", **LLAMA, num_kv_heads=6, n_ctx=2, dropout=0.0).notes == ()
-    assert (
-        read("gpt_neox", hidden_size=24, num_attention_heads=6, rotary_pct=1.0, n_kv_heads=2).notes == ()
-    )  # it has one kind of head
+    one_kind_of_head = read("gpt_neox", hidden_size=24, num_attention_heads=6, rotary_pct=1.0, n_kv_heads=2)
+    assert one_kind_of_head.notes == ()
 
 
 def test_no_released_model_states_a_size_in_vain():

@@ -2,8 +2,7 @@
 
 Inputs are the numeric fields of the dataclasses that ``[tool.claims] inputs`` names, wherever the page constructs one,
 the numeric literals that the page's own blocks assign or pass by keyword, and the numbers in the JSON that they read,
-as one input. A computed number that no input moves is
-hard-coded somewhere, unless it is arithmetic in its own link.
+as one input. A computed number that no input moves is hard-coded somewhere, unless it is arithmetic in its own link.
 
 A raised page may break: its assertions are left out, and a statement that raises is passed over. Only another value
 counts as a move, not a value that is missing then. So this finds numbers that ignore the inputs; it does not show that
@@ -292,9 +291,8 @@ class _Tracing:
         result = None if cold else self.cache.get(program)
         if result is None:
             result = self.runner.run(program, 10 * sum(self.patience) + 60)  # it may share its processor
-            self.cache.put(
-                program, replace(result, cacheable=page.result.cacheable)
-            )  # the copies it forked are its own
+            kept = replace(result, cacheable=page.result.cacheable)  # the copies it forked are its own
+            self.cache.put(program, kept)
         if value := result.evaluations[0].value:
             data = json.loads(value.text)
             moves = map(Moves.from_json, data["moves"])
