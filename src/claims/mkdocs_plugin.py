@@ -25,11 +25,11 @@ from mkdocs.structure.pages import Page
 from claims.check import summary
 from claims.finding import show
 from claims.gate import Gate, GateError, gate_for
+from claims.mkdocs_serving import Built, Rebuild
 from claims.project import ProjectError
 from claims.site import fonts, policy, publish
 from claims.site.notebook import as_ipynb, as_percent, notebook
 from claims.site.plain import Entry, as_markdown, listing
-from claims.site.serving import Built, Rebuild
 
 log = get_plugin_logger("claims")
 

@@ -9,7 +9,7 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import ConfigurationError
 
-from claims.site.serving import Rebuild, state
+from claims.mkdocs_serving import Rebuild, state
 
 MKDOCS = """
 site_name: Book
@@ -125,7 +125,7 @@ def test_another_file_makes_the_whole_site_again(loop):
 
 def test_after_a_build_that_failed_the_next_is_whole(loop, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
-        patch.setattr("claims.site.serving._build_page", lambda *_, **__: 1 / 0)
+        patch.setattr("claims.mkdocs_serving._build_page", lambda *_, **__: 1 / 0)
         loop.after((docs("first"), FIRST.replace("wide", "broad")))
     assert "second" in loop.after((docs("first"), FIRST.replace("wide", "long"))) and loop.wholes == 1
 
