@@ -21,6 +21,7 @@ NAMES = [
     "index", "decisions", "decisions/heads-and-cache", "tools", "tools/atlas", "practice", "practice/warm-up",
     "reference", "reference/glossary", "reference/bibliography",
 ]  # fmt: skip
+FEW_LINES = 8
 
 
 def soup(site: Path, name: str) -> BeautifulSoup:
@@ -86,6 +87,23 @@ def test_no_page_is_blank_and_no_chapter_ends_early(texts: list[str], starts: li
     assert [number + 1 for number, text in enumerate(texts) if len(text.removeprefix(str(number + 1))) < 30] == []
     assert starts[3] - starts[2] > 5  # a chapter, folded parts included
     assert "".join(texts[starts[4] : starts[5]]).count("published") > 50  # the whole table of the atlas
+
+
+def test_no_chapter_ends_on_a_page_of_a_few_lines(book: Any, starts: list[int]) -> None:
+    chapters = [at for at, name in enumerate(NAMES) if "/" in name]
+    ends = {NAMES[at]: (starts[at + 1] if at + 1 < len(starts) else len(book.pages)) - 1 for at in chapters}
+    lines = {name: len(book.pages[end].extract_text().splitlines()) for name, end in ends.items()}
+    assert {name: count for name, count in lines.items() if count < FEW_LINES} == {}
+
+
+def test_no_page_ends_with_a_heading(site: Path, book: Any) -> None:
+    headings = {
+        words(heading.get_text().removesuffix("¶"), 99)
+        for name in NAMES
+        for heading in soup(site, name).select("h1, h2, h3, h4")
+    }
+    ends = {page.extract_text().splitlines()[-1] for page in book.pages[2:]}
+    assert len(headings) > 40 and [end for end in ends if words(end, 99) in headings] == []
 
 
 def test_folded_answers_are_printed(site: Path, texts: list[str]) -> None:

@@ -33,9 +33,11 @@ OPTIONS = (
     "--generate-pdf-document-outline", "--allow-file-access-from-files",
 )  # fmt: skip
 POLICY = "default-src 'none'; style-src file: 'unsafe-inline'; img-src file: data:; font-src file:"
+WHOLE = 20  # lines of code that no page break may part; more would leave too much of a page empty
 SECONDS = 900  # a browser that has not printed the book by then never will
 
 STYLES = re.compile(r'<link rel="?stylesheet"?[^>]*\bhref="?(?P<href>[^">\s]+)"?[^>]*>')
+CODE = re.compile(r"<pre\b(?P<attributes>[^>]*)>(?P<text>.*?)</pre>", re.DOTALL)
 REFERENCE = re.compile(r"url\(#([^)]+)\)")
 NAMING = {"id", "name"}
 NAMED = {"for", "list", "headers", "aria-controls", "aria-describedby", "aria-labelledby", "aria-owns"}
@@ -114,8 +116,19 @@ def assemble(site: Path, listing: Listing, folios: Mapping[str, int] | None = No
         article = _Article(page, names, site, online)
         article.feed(texts[page.address])
         article.close()
-        parts.append(f'<section class="page md-typeset" id="{escape(page.name)}">{article.text}</section>')
+        text = CODE.sub(_kept_whole, article.text)
+        parts.append(f'<section class="page md-typeset" id="{escape(page.name)}">{text}</section>')
     return "\n".join([*parts, "</body></html>\n"])
+
+
+def _kept_whole(code: re.Match[str]) -> str:
+    """Code with the class ``whole`` where it is short; what blocks printed has lines without a newline in HTML."""
+    lines = code["text"].count("\n") + code["text"].count("&#10;")
+    if lines > WHOLE:
+        return code[0]
+    given = code["attributes"]
+    classes = re.sub(r'\bclass="', 'class="whole ', given) if "class=" in given else f'{given} class="whole"'
+    return f"<pre{classes}>{code['text']}</pre>"
 
 
 def _read(path: Path) -> str:

@@ -82,6 +82,15 @@ def test_folds_are_open(book: BeautifulSoup) -> None:
     assert book.find("details").has_attr("open")
 
 
+@pytest.mark.parametrize(("start", "newline"), [("<pre>", "\n"), ('<pre class="claims-output">', "&#10;")])
+def test_short_code_stays_on_one_page_and_long_code_may_be_cut(site: Path, start: str, newline: str) -> None:
+    code = [f"{start}<code>{newline.join('x' * lines)}</code></pre>" for lines in (paper.WHOLE + 1, paper.WHOLE + 2)]
+    (site / "index.html").write_text(f"<html><body><article><h1>Start</h1>{''.join(code)}</article></body></html>")
+    short, long = BeautifulSoup(paper.assemble(site, paper.listed(site)), "html.parser").find_all("pre")
+    assert "whole" in short["class"] and "whole" not in long.get("class", [])
+    assert ("claims-output" in start) == ("claims-output" in short["class"])
+
+
 def test_the_first_page_of_a_section_stands_above_the_others(book: BeautifulSoup) -> None:
     assert [(heading.name, heading.text[:5]) for heading in book.select("h1, h2, h3")] == [
         ("h1", "Start"), ("h2", "Why"), ("h1", "One"), ("h2", "Why <"), ("h2", "Two"),
