@@ -153,7 +153,8 @@ def table() -> str:
     """The whole atlas as HTML: the filter's controls, then the table, a row for each record."""
     rows = RELEASED + SYSTEMS
     heads = "".join(
-        f'<th scope="col" data-name="{column.name}" title="{escape(column.meaning)}">{escape(column.title)}</th>'
+        f'<th scope="col"{_kind(column)} data-name="{column.name}" title="{escape(column.meaning)}">'
+        f"{escape(column.title)}</th>"
         for column in COLUMNS
     )
     norms = sorted({_norm(row.config) for row in rows if row.config})
@@ -170,19 +171,31 @@ def table() -> str:
     )
 
 
+def _kind(column: Column) -> str:
+    """A heading stands over its figures where they are numbers."""
+    config = RELEASED[0].config
+    return "" if config is None or isinstance(column.value(config), bool | str) else ' class="number"'
+
+
 def _options(names: list[str]) -> str:
     return "".join(f"<option>{escape(name)}</option>" for name in names)
 
 
 def _row(row: Row) -> str:
-    name = f'<th scope="row"><a href="#{anchor(row)}">{escape(row.name)}</a></th><td>{row.year}</td>'
+    name = f'<th scope="row"><a href="#{anchor(row)}">{_name(row)}</a></th><td>{row.year}</td>'
     share = _share(row.config)
     start = f'<tr id="{anchor(row)}" data-share="{share}">{name}'
     if row.config is None:
         missing = f'<td class="atlas-missing" colspan="{len(COLUMNS)}">{_absence(row)}</td>'
-        return f"{start}{missing}<td>{_notes(row)}</td></tr>"
+        return f"{start}{missing}{_notes(row)}</tr>"
     cells = "".join(_data(column, row, row.config) for column in COLUMNS)
-    return f"{start}{cells}<td>{_notes(row)}</td></tr>"
+    return f"{start}{cells}{_notes(row)}</tr>"
+
+
+def _name(row: Row) -> str:
+    """A model's own name goes to the next line as a whole where there is no room for it beside its owner."""
+    owner, slash, own = row.name.partition("/")
+    return f"{escape(owner)}/<wbr><span>{escape(own)}</span>" if slash and " " not in owner else escape(row.name)
 
 
 def _share(config: Config | None) -> str:
@@ -212,10 +225,11 @@ def _data(column: Column, row: Row, config: Config) -> str:
 
 
 def _notes(row: Row) -> str:
+    """The cell of sources and notes: one line of it, the whole once it is pressed."""
     parts = [row.note] if row.note else []
     parts += [f"published: {_published(count)}" for count in row.published]
     if row.source:
         parts.append(f"values: {row.source}")
     if row.unverified:
         parts.append(f"{UNVERIFIED}: {', '.join(row.unverified)}")
-    return escape("; ".join(parts))
+    return f"<td><details><summary>{escape('; '.join(parts))}</summary></details></td>"
