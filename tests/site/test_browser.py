@@ -69,6 +69,46 @@ def test_only_the_site_itself_is_asked(page: Page, site: Path, address: str) -> 
     assert complaints == []
 
 
+LANDED = """([id, room]) => {
+  const end = scrollY + innerHeight >= document.documentElement.scrollHeight - 1;
+  const { top } = document.getElementById(id).getBoundingClientRect();
+  return top >= 0 && (top < room || end && top < innerHeight);
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_link_leads_to_its_heading_past_what_was_not_laid_out(page: Page, address: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(address + CHAPTER, wait_until="networkidle")
+    names = page.locator("article :is(h2, h3)").evaluate_all("heads => heads.map(head => head.id)")
+    missed = []
+    for name in names:
+        page.goto("about:blank")
+        page.goto(f"{address}{CHAPTER}#{name}", wait_until="networkidle")
+        if not page.evaluate(LANDED, [name, 160]):
+            missed.append(name)
+    assert len(names) > 8 and missed == []
+
+
+def test_what_is_far_from_view_costs_nothing_until_it_is_near(page: Page, address: str) -> None:
+    page.goto(address + CHAPTER, wait_until="networkidle")
+    shown = "element => element.checkVisibility({ contentVisibilityAuto: true })"
+    near, far = page.locator("article > p").first, page.locator("article > p:has(math)").last
+    assert near.evaluate(shown) and not far.evaluate(shown)
+    far.scroll_into_view_if_needed()
+    page.wait_for_timeout(100)
+    assert far.evaluate(shown)
+
+
+def test_the_first_visit_is_in_the_colours_of_the_system_before_the_theme_has_come(page: Page, address: str) -> None:
+    page.route("**/bundle.*.js", lambda route: route.abort())
+    page.emulate_media(color_scheme="dark")
+    page.goto(address + CHAPTER)
+    colour = "element => getComputedStyle(element).backgroundColor"
+    assert page.locator("body").evaluate(colour) == "rgb(30, 33, 41)"
+    assert page.locator(".md-header").evaluate(colour) == "rgb(29, 63, 114)"
+
+
 def test_the_math_font_is_used(page: Page, address: str) -> None:
     page.goto(address + CHAPTER, wait_until="networkidle")
     assert page.evaluate("""[...document.fonts].map(font => [font.family, font.status])""") == [
