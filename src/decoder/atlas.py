@@ -172,9 +172,12 @@ def table() -> str:
 
 
 def _kind(column: Column) -> str:
-    """A heading stands over its figures where they are numbers."""
-    config = RELEASED[0].config
-    return "" if config is None or isinstance(column.value(config), bool | str) else ' class="number"'
+    """Numbers stand below the end of their heading, which is as wide as the longest, so that no row widens it."""
+    values = [column.value(row.config) for row in RELEASED + SYSTEMS if row.config]
+    if isinstance(values[0], bool | str):
+        return ""
+    longest = max(len(_shown(column, value)) for value in values)
+    return f' class="number" style="min-width: calc({longest}ch + 1rem)"'
 
 
 def _options(names: list[str]) -> str:
@@ -220,8 +223,11 @@ def _data(column: Column, row: Row, config: Config) -> str:
         return f"<td>{'yes' if value else 'no'}{mark}</td>"
     if isinstance(value, str):
         return f"<td>{escape(value)}{mark}</td>"
-    shown = f"{value:,}" if column.digits is None else f"{value:,.{column.digits}f}"
-    return f'<td class="number" data-value="{value!r}">{shown}{mark}</td>'
+    return f'<td class="number" data-value="{value!r}">{_shown(column, value)}{mark}</td>'
+
+
+def _shown(column: Column, number: float) -> str:
+    return f"{number:,}" if column.digits is None else f"{number:,.{column.digits}f}"
 
 
 def _notes(row: Row) -> str:

@@ -93,7 +93,7 @@ def test_a_link_leads_to_its_heading_past_what_was_not_laid_out(page: Page, addr
 def test_what_is_far_from_view_costs_nothing_until_it_is_near(page: Page, address: str) -> None:
     page.goto(address + CHAPTER, wait_until="networkidle")
     shown = "element => element.checkVisibility({ contentVisibilityAuto: true })"
-    near, far = page.locator("article > p").first, page.locator("article > p:has(math)").last
+    near, far = page.locator("article > p > a").first, page.locator("article > p math").last
     assert near.evaluate(shown) and not far.evaluate(shown)
     far.scroll_into_view_if_needed()
     page.wait_for_timeout(100)

@@ -122,9 +122,11 @@ def test_rows_of_the_atlas_are_low_and_no_name_breaks_in_a_word(
 
 def test_a_planted_broken_name_is_found(page: Page, address: str) -> None:
     page.goto(address + ATLAS, wait_until="networkidle")
-    page.evaluate("document.querySelector('#eleutherai-pythia-70m th').style.cssText = 'min-width: 0; max-width: 4rem'")
-    page.evaluate("document.querySelector('#eleutherai-pythia-70m th a').style.wordBreak = 'break-all'")
-    page.add_style_tag(content=".atlas-table tbody th { min-width: 0 !important; max-width: 3rem !important }")
+    page.add_style_tag(
+        content="""
+      .atlas-table tbody th { min-width: 0 !important; max-width: 3rem !important }
+      .atlas-table tbody th > a { word-break: break-all !important }"""
+    )
     assert "EleutherAI/pythia-70m" in page.evaluate(BROKEN_NAMES)
 
 
