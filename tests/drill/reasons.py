@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from book import ROOT, Book
 from changes import Change
 
+from claims.inline import PROSE_OPTIONS
 from claims.page import Page
 from claims.parse import read
 
@@ -87,7 +88,7 @@ def _in_the_words(book: Book, change: Change) -> str:
     if at < page.front:
         return "front matter"
     bound = [*page.claims, *page.citations, *page.equations]
-    spans = [*page.opaque, *((each.start, each.end) for each in bound)]
+    spans = [*_opaque(page, at), *((each.start, each.end) for each in bound)]
     if any(each.start <= at < each.end and each.literal[0] in "<≤>≥" for each in page.claims):
         return "a bound, which the value keeps still"
     bare = book.project.words.bare
@@ -98,6 +99,13 @@ def _in_the_words(book: Book, change: Change) -> str:
     if any(start <= at < end for start, end in spans):
         return ""
     return "structure: a name, a date, a version, a step, or a bare small number"
+
+
+def _opaque(page: Page, at: int) -> list[tuple[int, int]]:
+    """What is not running text; the words of a block's option are, though the block is not."""
+    options = [option for block in page.blocks for name, option in block.options.items() if name in PROSE_OPTIONS]
+    around = [option for option in options if option.start <= at < option.end]
+    return [span for span in page.opaque if not any(span[0] < option.start < span[1] for option in around)]
 
 
 def _on_the_page(page: Page, change: Change) -> int:

@@ -116,3 +116,25 @@ def test_tests_that_do_not_exist_notice_nothing(drill, tmp_path):
     assert book.tests_fail(change, "tests/test_a.py")
     assert not book.tests_fail(change, "tests/test_b.py")
     assert (tmp_path / "a.py").read_text() == "x = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        ("2 here", "structure: a name, a date, a version, a step, or a bare small number"),
+        ("17](", ""),
+        ("12,", ""),
+    ],
+)
+def test_the_words_of_a_figure_are_words(tmp_path, number, why):
+    from book import Book
+    from changes import Change
+    from reasons import afterwards
+
+    text = '```python alt="GPT-2 here, [17](claim:x)" hl_lines="12,"\nx = 17\n```\n'
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text(text)
+    book = Book.__new__(Book)
+    book.project = Project(tmp_path)
+    at = text.index(number)
+    assert afterwards(book, Change("figure", "docs/a.md", text, at, at + 1, "5"), []) == why
