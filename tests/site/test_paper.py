@@ -103,7 +103,7 @@ def test_no_page_ends_with_a_heading(site: Path, book: Any) -> None:
         for heading in soup(site, name).select("h1, h2, h3, h4")
     }
     ends = {page.extract_text().splitlines()[-1] for page in book.pages[2:]}
-    assert len(headings) > 40 and [end for end in ends if words(end, 99) in headings] == []
+    assert len(headings) > 30 and [end for end in ends if words(end, 99) in headings] == []
 
 
 def test_folded_answers_are_printed(site: Path, texts: list[str]) -> None:
