@@ -231,11 +231,11 @@ def _shown(column: Column, number: float) -> str:
 
 
 def _notes(row: Row) -> str:
-    """The cell of sources and notes: one line of it, the whole once it is pressed."""
+    """The cell of sources and notes: one line of it, the whole while it has the focus."""
     parts = [row.note] if row.note else []
     parts += [f"published: {_published(count)}" for count in row.published]
     if row.source:
         parts.append(f"values: {row.source}")
     if row.unverified:
         parts.append(f"{UNVERIFIED}: {', '.join(row.unverified)}")
-    return f"<td><details><summary>{escape('; '.join(parts))}</summary></details></td>"
+    return f'<td class="note" tabindex="0">{escape("; ".join(parts))}</td>'
