@@ -3,7 +3,6 @@
 #   constant:
 #     "three": a gated part has three matrices, whatever their sizes
 #     "6": counted over the ways in which this lab breaks the part
-#     "5": counted over the ways in which this lab breaks the part
 #     "0": the loaded matrices differ in nothing but their names
 # ---
 

@@ -2,8 +2,6 @@
 # claims:
 #   constant:
 #     "nine": counted over the ways in which this lab breaks the decoder
-#     "Seven": counted over the ways in which this lab breaks the decoder
-#     "two": counted over the ways in which this lab breaks the decoder
 #     "one": counted over the checks of the decoder that a fault fails
 #     "18": counted over the checks of the decoder
 #     "100,092,672": the parameters of the design whose sizes the sentence lists
