@@ -32,7 +32,7 @@ check: .venv/site.stamp  ## check every page, build nothing
 	$(BIN)/python -m claims check
 
 test: .venv/test.stamp  ## all tests, and how much they cover; those in a browser say so when there is none
-	$(BIN)/python -m pytest -n 2 --durations 20 --cov
+	$(BIN)/python -m pytest -n 2 --durations 40 --cov
 
 lint: .venv/lint.stamp  ## style, types, spelling
 	$(BIN)/ruff check

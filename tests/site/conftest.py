@@ -64,8 +64,9 @@ def zensical_site(shared_folder: Path) -> Path:
 
     def build(target: Path) -> None:
         project = copied(shared_folder / "zensical")
-        run(["decoder", "assets"], project)
-        run(["zensical", "build"], project)
+        own = {"PYTHONPATH": str(project / "src")}
+        run(["decoder", "assets"], project, **own)
+        run(["zensical", "build"], project, **own)
         (project / "site").rename(target)
 
     return built_once(shared_folder / "zensical-site", build)
@@ -77,7 +78,8 @@ def finished_site(shared_folder: Path, zensical_site: Path) -> Path:
 
     def build(target: Path) -> None:
         shutil.copytree(zensical_site, target)
-        run(["claims", "finish", str(target)], shared_folder / "zensical")
+        project = shared_folder / "zensical"
+        run(["claims", "finish", str(target)], project, PYTHONPATH=str(project / "src"))
 
     return built_once(shared_folder / "finished-site", build)
 

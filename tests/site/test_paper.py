@@ -21,7 +21,7 @@ NAMES = [
     "index", "decisions", "decisions/heads-and-cache", "tools", "tools/atlas", "practice", "practice/warm-up",
     "reference", "reference/glossary", "reference/bibliography",
 ]  # fmt: skip
-FEW_LINES = 8
+FEW_LINES = 5  # with the number of the page
 
 
 def soup(site: Path, name: str) -> BeautifulSoup:
